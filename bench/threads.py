@@ -41,7 +41,7 @@ class ThreadTime:
 
 
 def thread_time(title: str, alone: Program, threads: int, rounds: int) -> ThreadTime:
-    """Time both on the same noise. Raises AssertionError if the results are not bit-identical."""
+    """Time both on the same noise. Raises AssertionError: the results are not bit-identical."""
     shared = alone.with_threads(threads)
     assert isinstance(shared, NativeExecutable)
     (port,) = (port for port in alone.inputs if port.streams)

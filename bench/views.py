@@ -51,7 +51,7 @@ def layers() -> tuple[Connector, list[Node]]:
 def variants() -> Mapping[str, Callable[[], Model]]:
     """Return the model in each variant."""
 
-    def plain() -> Model:
+    def without_views() -> Model:
         return layers()[0].graph().graph()
 
     def with_names() -> Model:
@@ -65,7 +65,7 @@ def variants() -> Mapping[str, Callable[[], Model]]:
         GraphView(convolutions[-1:]).set_backend("numpy")
         return y.graph().graph()
 
-    return {PLAIN: plain, NAMED: with_names, REGISTERED: plain, ON_NUMPY: on_numpy}
+    return {PLAIN: without_views, NAMED: with_names, REGISTERED: without_views, ON_NUMPY: on_numpy}
 
 
 def compile_variant(title: str, make: Callable[[], Model]) -> Program:
@@ -85,7 +85,7 @@ def compile_variant(title: str, make: Callable[[], Model]) -> Program:
 
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
-    """Return the times of all variants. Raises AssertionError if results of compiled variants are not bit-identical."""
+    """Return the times of all variants. Raises AssertionError: results of compiled variants are not bit-identical."""
     variants_by_title = variants()
     programs = {title: compile_variant(title, make) for title, make in variants_by_title.items()}
     spent: dict[str, list[float]] = {title: [] for title in variants_by_title}

@@ -39,7 +39,7 @@ def stream(
     source       a path, a model or anything else that ``pulse.load`` accepts. Call ``pulse.load`` first and pass its
                  result here if the model needs options, such as the shapes of its inputs
     pulse        the number of frames in each step; by default the smallest possible one. Frames are counted on the
-                 symbol, the axis of time of the inputs
+                 symbol, the time axis of the inputs
     align        delay the earlier outputs, so that the frames of all outputs in a step belong to the same moment
     max_context  the most frames that a stream may have; needed for attention to all earlier frames
     backend      ``numba`` runs compiled kernels. ``numpy`` runs the same ops in Python: it is slow, and is the
@@ -53,7 +53,7 @@ def stream(
                  ``int8`` weights, and rounds row by row. ``bf16`` needs ``bf16`` weights, and is faster on processors
                  with AVX512-BF16. Both are less exact; ``pulse.accuracy`` measures the error
     specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes a few seconds
-    Raises       PulseError
+    Raises       PulseError: the model cannot be read, cannot stream, or cannot be compiled
     """
     with fewer_collections():
         program = load(source).compile(

@@ -118,7 +118,7 @@ class StateMetadata:
         return cls(read, write, base64.b64encode(file.getvalue()).decode("ascii"))
 
     def value(self) -> Array | None:
-        """Return the initial value; None if it is zeros. Raises LoadError."""
+        """Return the initial value; None if it is zeros. Raises LoadError: it cannot be decoded."""
         if not self.initial:
             return None
         try:
@@ -170,7 +170,10 @@ class StreamMetadata:
 
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "StreamMetadata | None":
-        """Return the metadata in a file's entries; None if it is not an exported file. Raises LoadError."""
+        """Return the metadata in a file's entries; None if it is not an exported file.
+
+        Raises LoadError: they have another format, or cannot be read
+        """
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None

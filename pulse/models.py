@@ -59,7 +59,8 @@ class Model(FileNetwork):
         """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not supported, unknown dims), FactError.
+
+        Raises LoadError: an operator is not supported, or a size is not known; FactError: an op refuses its inputs
         """
         return model_of(super().analyse())
 
@@ -93,7 +94,7 @@ class TypedModel(TypedNetwork):
         """Return a copy in which paddings that mirror or repeat frames before the stream pad with ``fill`` instead.
 
         A stream with mirrored frames has to wait for them, and keeps this delay. Frames that do not depend on the
-        padding do not change. Warns with the nodes that change. Raises PulsifyError if there are none.
+        padding do not change. Warns with the nodes that change. Raises PulsifyError: there are none.
         """
         from pulse.pulsify.constant_start import constant_start
 

@@ -42,7 +42,7 @@ class Patch:
     def shunt(self, old: OutletId, new: OutletId) -> None:
         """Let ``new`` (of the patch) replace ``old`` (of the target).
 
-        Raises PulseError if the facts differ.
+        Raises PulseError: the facts differ.
         """
         before, after = self.target.fact(old), self.graph.fact(new)
         if not before.agrees(after):

@@ -132,7 +132,7 @@ class TypedNetwork:
         feeds    name -> array; any wire may be fed by its label. One array if there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
-        Raises InputError if arrays do not fit; FaultError if a node has no result for some values, such as an
+        Raises InputError: arrays do not fit; FaultError: a node has no result for some values, such as an
         index outside its table. Wider arithmetic replaces such a value by the nearest one that has a result.
         """
         arrays = self._by_name(feeds)
@@ -163,7 +163,7 @@ class TypedNetwork:
         return {name: values[outlet] for name, outlet in targets.items()}
 
     def _input(self, name: str, array: Array, arithmetic: Arithmetic) -> Array:
-        """Return the value of a wire that is fed. Raises InputError if its type does not fit."""
+        """Return the value of a wire that is fed. Raises InputError: its type does not fit."""
         expected = self.graph.fact(self.graph.find(name)).dtype
         if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
@@ -229,7 +229,7 @@ class TypedNetwork:
 
 
 def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:
-    """Return the results of one node. Raises InputError, and FaultError as ``run`` does."""
+    """Return the results of one node. Raises InputError, FaultError as ``run``."""
     if isinstance(node.op, Source):
         raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
     inputs = _with_results(node, inputs, arithmetic)

@@ -28,7 +28,7 @@ SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
     """Add a node whose facts the op derives, or a constant if all its inputs are known.
 
-    Raises FactError, naming the node and its inputs.
+    Raises FactError: the op refuses its inputs
     """
     facts = [graph.fact(outlet) for outlet in inputs]
     try:
@@ -67,13 +67,13 @@ class TooLongError(Exception):
 class _Fold:
     """An op while it is computed before running: how long it takes."""
 
-    account: Spending
+    spending: Spending
     seconds: float
 
     def take(self, seconds: float) -> None:
         """Count more seconds. Raises TooLongError: beyond the budget."""
         self.seconds += seconds
-        if self.account.explain_slowness(self.seconds):
+        if self.spending.explain_slowness(self.seconds):
             raise TooLongError
 
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
@@ -90,27 +90,27 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
     """
     if not known_inputs(op, inputs) or not all(dim.is_const for fact in outputs for dim in fact.shape):
         return None
-    account = current_spending()
+    spending = current_spending()
     symbolic = any(fact.value is not None and is_symbolic(fact.value) for fact in inputs)
     total = sum(_elements(fact) for fact in outputs)
     counted = total * SYMBOLIC_ELEMENTS if symbolic else total
     seconds = _seconds(op, inputs, outputs, total, symbolic)
-    reason = account.explain_excess_elements(counted) or account.explain_slowness(seconds)
+    reason = spending.explain_excess_elements(counted) or spending.explain_slowness(seconds)
     values = None
     if not reason:
-        fold = _Fold(account, seconds)
+        fold = _Fold(spending, seconds)
         token = counting_iterations.set(fold.iterations)
         try:
             values = symbolic_eval(op, inputs)
         except TooLongError:
-            reason = account.explain_slowness(fold.seconds)
+            reason = spending.explain_slowness(fold.seconds)
         finally:
             counting_iterations.reset(token)
-        account.seconds = min(account.seconds + fold.seconds, account.budget.seconds)
+        spending.seconds = min(spending.seconds + fold.seconds, spending.budget.seconds)
     if reason:
-        account.unfolded.setdefault(name, f"{name} ({op.name}) is not computed before running: {reason}")
+        spending.not_folded.setdefault(name, f"{name} ({op.name}) is not computed before running: {reason}")
         return None
-    account.elements += counted
+    spending.elements += counted
     return values
 
 

@@ -16,5 +16,8 @@ class HeldClock:
         return self.now_s
 
     def was_read_since(self, readings: int) -> bool:
-        """Whether it was read twice since it had been read so often: what one reading began is complete."""
+        """Whether the clock was read at least twice after its ``readings``-th reading.
+
+        Then the work after the first of them is complete.
+        """
         return self.readings >= readings + 2

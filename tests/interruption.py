@@ -4,11 +4,11 @@ import dis
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Literal
 
-ROOT = Path(__file__).parents[1]
+from tests.sources import ROOT
+
 OURS = (f"{ROOT / 'pulse'}/", f"{ROOT / 'streaming'}/")
 Unit = Literal["line", "opcode"]
 

@@ -32,7 +32,7 @@ HOST_API = "JACK Audio Connection Kit"
 
 
 def run(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a tool of a server, with its output as text. Raises PulseError if it fails."""
+    """Run a tool of a server, with its output as text. Raises PulseError: it fails."""
     try:
         process = subprocess.run(
             command,

@@ -47,7 +47,7 @@ def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
 def user_entry(path: Path, options: Namespace) -> Entry:
     """Return the row of a file.
 
-    Raises InputError: no ONNX file, or options that cannot be read; PulseError if the model does not stream
+    Raises InputError: no ONNX file, or options that cannot be read; PulseError: the model does not stream
     """
     if path.suffix.lower() != SUFFIX:
         raise InputError(

@@ -55,7 +55,7 @@ def contest(
     """Build every form, check some pulses of each against the model's own result, and choose.
 
     specialise  compile specialised kernels too, for a second program of this project
-    Raises   WrongResultError; PulseError if the model does not stream
+    Raises   WrongResultError: an output of this project is wrong; PulseError: the model does not stream
     """
     source = entry.source()
     proto = onnx.load(source) if isinstance(source, Path) else source

@@ -69,7 +69,7 @@ def lanes_entries(folder: Path) -> Iterator[Entry]:
 def lanes_rows(
     entry: Entry, machine: Machine, counts: Sequence[int] = COUNTS, rounds: int = ROUNDS
 ) -> Iterator[LanesRow]:
-    """Yield one row for each number of lanes. Raises AssertionError if a lane differs from its separate state."""
+    """Yield one row for each number of lanes. Raises AssertionError: a lane differs from its separate state."""
     program = entry.program(entry.source())
     assert isinstance(program, NativeProgram), "the bench runs the numba backend"
     pulse_ms = 1e3 * entry.pulse / entry.rate_hz

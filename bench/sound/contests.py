@@ -95,7 +95,10 @@ class SoundTimes:
 
 
 def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> SoundTimes:
-    """Check every chain, then time them alternately. Raises WrongResultError, FileNotFoundError."""
+    """Check every chain, then time them alternately.
+
+    Raises WrongResultError: an output is wrong; FileNotFoundError: a recording is missing
+    """
     with np.load(shared / "sound" / f"{contest.recorded}.npz") as stored:
         x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
     hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))

@@ -69,7 +69,9 @@ def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False)
             f"{name or 'dropout'} (Dropout): pulse runs models and does not train them; omit training"
         )
     if not 0 <= probability < 1:
-        raise InputError(f"{name or 'dropout'} (Dropout): the probability {probability} is not in 0 … 1")
+        raise InputError(
+            f"{name or 'dropout'} (Dropout): the probability {probability} must be at least 0 and less than 1"
+        )
     return make_node("Dropout", ["x"], name)
 
 

@@ -184,7 +184,7 @@ class Connector(ModelView):
         return OutletId(self.node.id, self.slot)
 
     def feed(self, other: "Node | GraphView", in_: int = 0) -> None:
-        """Connect this wire to an input of a node or an open one of a view. Raises InputError, as ``add_child``."""
+        """Connect this wire to an input of a node or an open one of a view. Raises InputError as ``add_child``."""
         reader: Any = other
         if not isinstance(reader, Node | GraphView):
             raise InputError(f"a wire feeds a node or a view, not {reader!r}")

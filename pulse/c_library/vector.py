@@ -99,7 +99,10 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None) 
 
 
 def _length(program: Program) -> int:
-    """Return the stream's length: pulses after the first frame of every output, and half one. Raises WriteError."""
+    """Return the stream's length: pulses after the first frame of every output, and half one.
+
+    Raises WriteError: the program takes no stream of this length
+    """
     model, pulse = program.model, program.pulse
     shortest = max(
         (min_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1

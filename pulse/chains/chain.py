@@ -38,7 +38,7 @@ def chain(
     title    title of the model; by default the titles of its parts
     inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
              symbol have one length. Inputs that read nothing are inputs, too
-    Raises   PulseError, naming both sides of what does not fit
+    Raises   PulseError: a model cannot be read, or two do not fit
     """
     parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]
     if not parts:
@@ -89,7 +89,7 @@ class _Chain:
 
     def add(self, stage: Stage, title: str) -> None:
         """Join one more model. Raises PulseError: it cannot be opened, or does not fit."""
-        model = stage.open(self._facts(stage, title))
+        model = stage.to_typed(self._facts(stage, title))
         location = f"{title} ({model.title})"
         reads = self._reads(stage, model, location)
         self.unread = [name for name in self.unread if name not in reads.values()]

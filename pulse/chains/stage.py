@@ -33,7 +33,7 @@ class Stage:
     reads: Mapping[str, str] | Sequence[str] | None = None
     output_names: Mapping[str, str] | Sequence[str] | None = None
 
-    def open(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
+    def to_typed(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
         """Return the typed model, a scan over its calls if it takes chunks.
 
         facts   types and shapes of the wires that it reads, for a function of them

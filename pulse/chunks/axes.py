@@ -25,7 +25,7 @@ def output_axis(
 ) -> tuple[int, str] | None:
     """Return the axis of an output's frames, and why; None if the output has none.
 
-    rank, axis, frames   the streaming input's rank, axis of frames, and new frames in a chunk
+    rank, axis, frames   the streaming input's rank, time axis, and new frames in a chunk
     """
     if len(shape) == rank and shape[axis] == frames:
         return axis, "like the input"

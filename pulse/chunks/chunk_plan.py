@@ -40,7 +40,7 @@ def plan_chunks(
 
     chunking  the user's description
     outputs   the outputs to keep; None: all but the states' next values
-    symbol_axes  input -> its axis of frames, if the file has a symbol there
+    symbol_axes  input -> its time axis, if the file has a symbol there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):

@@ -14,7 +14,7 @@ class Chunking:
 
     states   input -> output that is its next value, all of them: ``{"h": "hn"}``; None: detected; empty: there are none
     context  input -> how many frames before the new ones each chunk begins with
-    axes     input or output -> its axis of frames
+    axes     input or output -> its time axis
     delay    output -> leading frames to drop
     initial  state -> its value at the first chunk, or one number for all of it; zeros by default
     pulse    new frames in each chunk, if the file leaves that open; by default the frames of the call that streams
@@ -47,7 +47,7 @@ DETECT_ALL = Chunking()
 
 @record
 class PortAxis:
-    """The axis of frames of an input or output, None if it has none, and why; ``frames`` new ones each chunk."""
+    """The time axis of an input or output, None if it has none, and why; ``frames`` new ones each chunk."""
 
     name: str
     axis: int | None

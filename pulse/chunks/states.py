@@ -56,7 +56,7 @@ class Candidates:
         return tuple(sorted((*by_name, *by_shape), key=lambda pair: order.index(pair.input)))
 
     def find_given(self, states: Mapping[str, str]) -> tuple[CallState, ...]:
-        """Return the pairs that the user names. Raises PulsifyError if they do not fit the model."""
+        """Return the pairs that the user names. Raises PulsifyError: they do not fit the model."""
         for name, other in states.items():
             if name not in self.inputs:
                 raise PulsifyError(f"state {name}={other}: no input is called {name}; {self._inventory()}")

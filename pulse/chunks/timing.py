@@ -16,7 +16,7 @@ class ChunkTiming:
     symbol   symbol that counts the frames of the stream
     lengths  input or output -> its frames
     delay    output -> leading frames that do not belong to the stream
-    awaited  frames in each call, and the minimum number of them to make
+    awaited  (frames per call, minimum total frames) of each wire whose last frame some output waits for
     end      the input for the length of the stream
     """
 
@@ -35,12 +35,12 @@ class ChunkTiming:
         lengths: dict[str, TDim] = {}
         for port in (*chunks.inputs, *chunks.outputs):
             rate = Fraction(port.frames, chunks.pulse)
-            lengths[port.name] = _ceil(TDim.of(symbol) * rate.numerator, rate.denominator)
+            lengths[port.name] = _ceil_div(TDim.of(symbol) * rate.numerator, rate.denominator)
         return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
         """Return the number of calls until every output is complete. Raises PulsifyError: none is known."""
-        calls = _ceil(TDim.of(self.symbol), chunks.pulse)
+        calls = _ceil_div(TDim.of(self.symbol), chunks.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))
             for port in chunks.outputs
@@ -61,5 +61,5 @@ class ChunkTiming:
         return calls + extra
 
 
-def _ceil(dim: TDim, divisor: int) -> TDim:
+def _ceil_div(dim: TDim, divisor: int) -> TDim:
     return -(-dim // divisor)

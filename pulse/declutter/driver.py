@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.caches import CACHES
-from pulse.declutter.common import COMMON
+from pulse.declutter.common_subexpressions import COMMON
 from pulse.declutter.conditions import CONDITIONS
 from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS
@@ -112,7 +112,7 @@ def _match(graph: TypedGraph, node: TypedNode, rewrites: Sequence[Rewrite]) -> t
 
 
 def _recheck(graph: TypedGraph, new_nodes: Sequence[int], rewrite: Rewrite) -> None:
-    """Derive the facts of new nodes and their readers again. Raises PulseError if one differs."""
+    """Derive the facts of new nodes and their readers again. Raises PulseError: one differs."""
     readers = {
         inlet.node for new in new_nodes for outlet in graph.nodes[new].outputs for inlet in outlet.successors
     }

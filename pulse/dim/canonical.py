@@ -28,7 +28,7 @@ ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> DimScope | None:
-    """Return the scope of the operands. Raises DimError if they belong to two."""
+    """Return the scope of the operands. Raises DimError: they belong to two."""
     first: TDim | None = None
     for dim in dims:
         if dim.scope is None:
@@ -61,7 +61,7 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 
 def multiply(left: TDim, right: TDim) -> TDim:
-    """Return the product. Raises DimError if it is too large to be a length."""
+    """Return the product. Raises DimError: it is too large to be a length."""
     if (
         not left.terms
         and not right.terms
@@ -117,7 +117,7 @@ def dim_max(*dims: DimLike) -> TDim:
 
 
 def broadcast(*dims: DimLike) -> TDim:
-    """Return the common size of dims that are 1 or equal. Raises DimError for two different numbers."""
+    """Return the common size of dims that are 1 or equal. Raises DimError: two are different numbers."""
     options = _options(Broadcast, dims)
     scope = common_scope(*options)
     sizes = sorted({int(option) for option in options if option.is_const} - {1})

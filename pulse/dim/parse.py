@@ -27,7 +27,7 @@ TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/
 
 
 def parse(text: str, scope: DimScope) -> TDim:
-    """Parse an expression; ``/`` and ``//`` are floor division. Raises DimError with the position of the error."""
+    """Parse an expression; ``/`` and ``//`` are floor division. Raises DimError: it is not one."""
     reader = _Reader(text, scope)
     dim = reader.relation()
     if reader.token:

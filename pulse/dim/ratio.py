@@ -29,7 +29,7 @@ class Ratio:
 
     @staticmethod
     def of(value: DimLike | float | Ratio) -> Ratio:
-        """Return the ratio that equals a number. Raises DimError for a float that is not a simple fraction."""
+        """Return the ratio that equals a number. Raises DimError: a float is not a simple fraction."""
         if isinstance(value, Ratio):
             return value
         if not isinstance(value, float):
@@ -92,7 +92,7 @@ class Ratio:
         return Ratio(nearest - odd, 1)
 
     def truncate(self) -> TDim:
-        """Round towards 0. Raises DimError if the sign is unknown."""
+        """Round towards 0. Raises DimError: the sign is unknown."""
         if self.den == 1:
             return self.num
         if not self.num.prove_ge(0).yes:

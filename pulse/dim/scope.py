@@ -83,7 +83,7 @@ class SymbolScope(DimScope):
     def with_assumption(self, condition: str | TDim) -> SymbolScope:
         """Return a scope of the same symbols with one more assumption; this one does not change.
 
-        Raises DimError as ``assume`` does.
+        Raises DimError as ``assume``.
         """
         scope = SymbolScope()
         scope._symbols, scope._assumptions = dict(self._symbols), self._assumptions

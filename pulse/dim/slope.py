@@ -11,7 +11,7 @@ from pulse.errors import DimError
 
 
 def slope(dim: TDim, symbol: Symbol) -> Fraction:
-    """Return growth per unit of symbol. Raises DimError if the dim is not eventually linear in it."""
+    """Return growth per unit of symbol. Raises DimError: the dim is not eventually linear in it."""
     degree, rate = _growth(_at_infinity(dim, symbol), symbol)
     if degree > 1:
         raise DimError(f"{dim} grows like {symbol}^{degree}, so it has no slope in {symbol}")

@@ -101,7 +101,7 @@ class DimOperators:
         )
 
     def slope(self, symbol: Symbol) -> Fraction:
-        """Return growth per unit of ``symbol`` towards +infinity. Raises DimError if not eventually linear."""
+        """Return growth per unit of ``symbol`` towards +infinity. Raises DimError: it is not eventually linear."""
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
@@ -138,7 +138,7 @@ class DimOperators:
         return NotImplemented if _coerce(other) is None else bool(self.prove_lt(other))
 
     def __bool__(self) -> bool:
-        """Return whether the value differs from 0. Raises DimError if that is undecided."""
+        """Return whether the value differs from 0. Raises DimError: that is undecided."""
         return not self.prove_eq(0)
 
     def __copy__(self) -> Any:
@@ -231,7 +231,7 @@ class TDim(DimOperators):
 
     @staticmethod
     def of(value: object) -> TDim:
-        """Return the dim of an int, a symbol or a dim. Raises DimError for anything else."""
+        """Return the dim of an int, a symbol or a dim. Raises DimError: it is something else."""
         if type(value) is TDim:
             return value
         dim = _coerce(value)
@@ -256,7 +256,7 @@ class TDim(DimOperators):
         return frozenset[Symbol]().union(*(atom.symbols for monomial, _ in self.terms for atom in monomial))
 
     def eval(self, values: Mapping[Symbol, int]) -> int:
-        """Return the value at a point. Raises DimError for a symbol without value or a broadcast of unequal sizes."""
+        """Return the value at a point. Raises DimError: a symbol has no value, or broadcast sizes differ."""
         total = self.const
         for monomial, coefficient in self.terms:
             for atom in monomial:
@@ -374,13 +374,13 @@ class DimScope(ABC):
 
     @abstractmethod
     def symbol(self, name: str) -> Symbol:
-        """Return the symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
+        """Return the symbol of that name, always the same. Raises DimError: the name is empty, or has a backquote."""
 
     @abstractmethod
     def assume(self, condition: str | TDim) -> None:
         """Assume a comparison (>=, >, <=, <, ==) from now on.
 
-        Raises DimError if it is not a comparison or contradicts an earlier assumption.
+        Raises DimError: it is not a comparison or contradicts an earlier assumption.
         """
 
 

@@ -122,7 +122,7 @@ class FunctionBuilder:
     # steps
 
     def add(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
-        """Add a node. Raises InputError if its inputs do not fit."""
+        """Add a node. Raises InputError: its inputs do not fit."""
         try:
             return wire(self.graph, name, op, inputs)[0]
         except (FactError, DimError) as error:

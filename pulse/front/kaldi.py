@@ -98,7 +98,7 @@ def kaldi_fbank(
     use_power     bands of the squares of magnitudes; else of the magnitudes
     scale         the samples are multiplied with it: Kaldi takes -32768 … 32767; 1 if they are so already
     shape         the shape of x
-    Raises        InputError
+    Raises        InputError: an option is out of range, or the shape does not fit
     """
     frames = _Frames("kaldi_fbank", options_from(FrameOptions, locals()))
     builder, function = frames.builder, frames.builder.function

@@ -61,7 +61,7 @@ def mel(
     f_min, f_max  limits of the band in Hz; f_max is half of the sample rate by default
     mel_scale     ``htk`` (PyTorch's default) or ``slaney`` (librosa's)
     norm          ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
-    Raises        InputError
+    Raises        InputError: an option is out of range, or the shape does not fit
     """
     options = options_from(BankOptions, locals())
     builder, x = _real_input("mel", layout, output_layout, shape)

@@ -130,7 +130,7 @@ def _samples(z: Integers, scale: float) -> OutletId:
 def _filter_bank(
     function: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float
 ) -> Bank:
-    """Return the mel bands. Raises InputError if one is outside the transform's bins."""
+    """Return the mel bands. Raises InputError: one is outside the transform's bins."""
     require_count(function, "num_channels", channels, 1, 512)
     low_hz = require_number(function, "lower_band_limit", low_hz, 0)
     high_hz = require_number(function, "upper_band_limit", high_hz, 0)

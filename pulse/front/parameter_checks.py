@@ -17,7 +17,7 @@ def options_from(options_class: type[T], parameters: Mapping[str, Any]) -> T:
 
 
 def require_count(function: str, name: str, value: object, minimum: int = 1, maximum: int = 1 << 24) -> int:
-    """Return a value that is an integer in a range. Raises InputError if it is not."""
+    """Return a value that is an integer in a range. Raises InputError: it is not."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise InputError(f"{function}: {name}={value!r} must be an integer from {minimum} to {maximum}")
     return value
@@ -31,7 +31,7 @@ def require_number(
     high: float = math.inf,
     above: bool = False,
 ) -> float:
-    """Return a value that is a finite number; ``above``: larger than ``low``. Raises InputError if it is not."""
+    """Return a value that is a finite number; ``above``: larger than ``low``. Raises InputError: it is not."""
     real = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not math.isfinite(real) or not low <= real <= high or (above and real == low):
         lower_text = "" if low == -math.inf else f" above {low:g}" if above else f" of at least {low:g}"
@@ -41,14 +41,14 @@ def require_number(
 
 
 def require_flag(function: str, name: str, value: object) -> bool:
-    """Return an option that is True or False. Raises InputError if it is neither."""
+    """Return an option that is True or False. Raises InputError: it is neither."""
     if not isinstance(value, bool):
         raise InputError(f"{function}: {name}={value!r} must be True or False")
     return value
 
 
 def require_choice(function: str, name: str, value: object, allowed: Iterable[str]) -> str:
-    """Return a value that is one of some names. Raises InputError if it is not."""
+    """Return a value that is one of some names. Raises InputError: it is not."""
     names = list(allowed)
     if not isinstance(value, str) or value not in names:
         raise InputError(f"{function}: {name}={value!r} must be one of {', '.join(map(repr, names))}")

@@ -42,7 +42,7 @@ def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
     Raises   InputError: an option is out of range, or the shape does not fit
     """
     builder = FunctionBuilder("phase", {"x": shape})
-    real, imaginary, axis, single = halves(builder, builder["x"], axis)
+    real, imaginary, axis, single = split_complex(builder, builder["x"], axis)
     y = angle(builder, real, imaginary)
     return builder.model(phase=builder.without_axis(y, axis) if single else y)
 
@@ -97,8 +97,8 @@ def mask(
         raise builder.error(
             f"a {kind} mask of shape {builder.text(m)!r} must have the shape {builder.text(x)!r} of x"
         )
-    a, b, _, _ = halves(builder, x, part_axis)
-    c, d, _, _ = halves(builder, m, part_axis)
+    a, b, _, _ = split_complex(builder, x, part_axis)
+    c, d, _, _ = split_complex(builder, m, part_axis)
     if kind == "polar":
         size = magnitude_of(builder, c, d)
         factor = builder.apply("div", builder.apply("tanh", size), builder.apply("max", size, 1e-12))
@@ -125,7 +125,7 @@ def compress(
     Output   compressed, as x
 
     exponent  above 0; 1/exponent expands again
-    Raises    InputError
+    Raises    InputError: an option is out of range, or the shape does not fit
     """
     function = "compress"
     require_number(function, "exponent", exponent, 0, above=True)
@@ -138,7 +138,7 @@ def compress(
         return builder.model(
             compressed=builder.apply("mul", builder.apply("sign", x), size, name="compressed")
         )
-    real, imaginary, part_axis, _ = halves(builder, x, axis)
+    real, imaginary, part_axis, _ = split_complex(builder, x, axis)
     squares = square(builder, real, imaginary)
     squares = builder.apply("max", builder.apply("add", squares, epsilon) if epsilon else squares, MIN_POWER)
     factor = raise_power(builder, squares, (exponent - 1) / 2)
@@ -155,7 +155,7 @@ def square(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> Out
 
 def power_of(builder: FunctionBuilder, spectrum: OutletId) -> OutletId:
     """Return the power [B, T, F] of a spectrum [B, T, 2F], real parts first."""
-    real, imaginary, _, _ = halves(builder, spectrum, 2)
+    real, imaginary, _, _ = split_complex(builder, spectrum, 2)
     return square(builder, real, imaginary)
 
 
@@ -194,13 +194,15 @@ def raise_power(builder: FunctionBuilder, squares: OutletId, exponent: float) ->
 def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
     require_number(function, "epsilon", epsilon, 0)
     builder = FunctionBuilder(function, {"x": shape})
-    real, imaginary, axis, single = halves(builder, builder["x"], axis)
+    real, imaginary, axis, single = split_complex(builder, builder["x"], axis)
     y = square(builder, real, imaginary)
     y = raise_power(builder, builder.apply("add", y, epsilon) if epsilon else y, exponent)
     return builder.model(**{name: builder.without_axis(y, axis) if single else y})
 
 
-def halves(builder: FunctionBuilder, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
+def split_complex(
+    builder: FunctionBuilder, x: OutletId, axis: object
+) -> tuple[OutletId, OutletId, int, bool]:
     """Return real parts, imaginary parts, their axis, and whether it has one of each. Raises InputError: no such axis,
     or an odd number of entries.
     """
@@ -222,7 +224,7 @@ def halves(builder: FunctionBuilder, x: OutletId, axis: object) -> tuple[OutletI
 def _shape_without_parts(builder: FunctionBuilder, axis: object) -> str:
     """Return the shape of x without its parts."""
     x = builder["x"]
-    _, _, part_axis, single = halves(builder, x, axis)
+    _, _, part_axis, single = split_complex(builder, x, axis)
     dims = list(map(str, builder.shape(x)))
     return ",".join(
         [*dims[:part_axis], *([] if single else [str(int(dims[part_axis]) // 2)]), *dims[part_axis + 1 :]]

@@ -12,7 +12,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
 from pulse.front.parameter_checks import options_from, require_choice, require_count, require_flag
-from pulse.front.spectra import angle, from_angle, halves, magnitude_of
+from pulse.front.spectra import angle, from_angle, magnitude_of, split_complex
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -144,7 +144,7 @@ def stft(
     periodic, beta  parameters of the window
     center      frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
     normalized  divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
-    Raises     InputError
+    Raises     InputError: an option is out of range, or the shape does not fit
     """
     layout, parts = check_layout("stft", layout, parts)
     builder, y = spectrum_builder("stft", options_from(SpectrumOptions, locals()), onesided)
@@ -277,7 +277,7 @@ def _spectrum(builder: FunctionBuilder, y: OutletId, layout: str, parts: str) ->
     """Return a spectrum [B, T, 2F] as the outputs of the function: one tensor, or one of each part."""
     if parts == "complex":
         return builder.model(spectrum=arrange(builder, y, layout))
-    real, imaginary, _, _ = halves(builder, y, 2)
+    real, imaginary, _, _ = split_complex(builder, y, 2)
     outputs = {"real": real, "imaginary": imaginary}
     if parts == "polar":
         outputs = {

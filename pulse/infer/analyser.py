@@ -28,7 +28,7 @@ def infer_facts(
 
     It runs in rounds: each node with a changed wire states facts, derived from the facts at the start of the round, and
     all statements are merged at the end. So neither the order of the nodes nor a repetition changes the result.
-    Raises LoadError if facts contradict each other, naming the node and both.
+    Raises LoadError: facts contradict each other; it names the node and both.
     """
     with scope.trial():
         prepare_holes(scope)

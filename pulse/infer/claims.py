@@ -42,7 +42,7 @@ def warn_contradicted(title: str, error: PulseError) -> None:
     _warn(f"{title}: shapes that the file states contradict its graph and are ignored: {error}")
 
 
-def warn_unfolded(title: str, reasons: Collection[str]) -> None:
+def warn_not_folded(title: str, reasons: Collection[str]) -> None:
     """Warn once of constants that are recomputed while running because the budget did not suffice."""
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""

@@ -94,7 +94,7 @@ def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
     """Return the combined facts of one wire; ``first`` itself if the others add nothing.
 
     The result does not depend on the order. Where two dims may be equal, an expression of the inputs' symbols goes
-    before a number, and the shortest before others. Raises FactError if facts contradict each other.
+    before a number, and the shortest before others. Raises FactError: facts contradict each other.
     """
     facts = [first, *(other for other in others if not _adds_nothing(first, other))]
     if len(facts) == 1:
@@ -154,7 +154,7 @@ def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
 
 
 def same_dim(dims: Sequence[TDim]) -> TDim:
-    """Return the representative of equal dims. Raises FactError if one always differs from it."""
+    """Return the representative of equal dims. Raises FactError: one always differs from it."""
     preferred = min(dims, key=_preference)
     for dim in dims:
         if dim != preferred and dim.prove_eq(preferred).no:

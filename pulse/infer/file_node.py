@@ -37,7 +37,7 @@ class FileNode:
         return slot < len(self.inputs) and self.inputs[slot] is not None
 
     def input(self, slot: int) -> OutletId:
-        """Return an input. Raises LoadError if it is omitted."""
+        """Return an input. Raises LoadError: it is omitted."""
         outlet = self.inputs[slot] if slot < len(self.inputs) else None
         if outlet is None:
             raise self.error(f"input {slot} is missing")
@@ -52,7 +52,10 @@ class FileNode:
         return normal_axis(axis, rank, f"{self.wire_name} ({self.op_type})")
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Return axes counted from the front, sorted. Raises FactError, LoadError if one is named twice."""
+        """Return axes counted from the front, sorted.
+
+        Raises FactError: one is out of range; LoadError: one is named twice
+        """
         numbers = sorted(self.axis(axis, rank) for axis in axes)
         if len(set(numbers)) != len(numbers):
             raise self.error(f"axes {list(axes)} name one axis twice")
@@ -61,7 +64,7 @@ class FileNode:
     def _attribute(self, name: str, types: type[T] | tuple[type[T], ...], default: T | None) -> T:
         value = self.attributes.get(name, default)
         if value is None:
-            raise self.error(f"attribute {name} is missing")
+            raise self.error(f"attribute {name} is missing; export the model again")
         if not isinstance(value, types):
             raise self.error(f"attribute {name} has the wrong type: {value!r}")
         return value
@@ -71,7 +74,7 @@ class FileNode:
         return self._attribute(name, int, default)
 
     def divisor(self, name: str, whole: TDim, subject: str, default: int | None = None) -> int:
-        """Return an integer attribute that cuts a size into equal parts. Raises LoadError if it does not divide it."""
+        """Return an integer attribute that cuts a size into equal parts. Raises LoadError: it does not divide it."""
         value = self.integer(name, default)
         if value < 1 or (whole.is_const and int(whole) % value):
             raise self.error(f"attribute {name} is {value}, which does not divide the {whole} {subject}")

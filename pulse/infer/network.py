@@ -10,7 +10,7 @@ from pulse.errors import DimError, LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, infer_facts
-from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
+from pulse.infer.claims import Claim, warn_contradicted, warn_not_folded, warn_refuted
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
@@ -126,12 +126,13 @@ class FileNetwork:
         """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not supported, unknown dims), FactError.
+
+        Raises LoadError: an operator is not supported, or a size is not known; FactError: an op refuses its inputs
         """
         with count_spending(self.spending) as spending:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
         if spending is not self.spending:
-            warn_unfolded(self.title, spending.unfolded.values())
+            warn_not_folded(self.title, spending.not_folded.values())
         return typed
 
     def _are_inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
@@ -142,7 +143,7 @@ class FileNetwork:
 
         The file's claims about wires are used if some input is still unknown, unless they lead to a contradiction; its
         names of output sizes are used if an input is then still unknown.
-        Raises LoadError if facts contradict each other, naming the node and both.
+        Raises LoadError: facts contradict each other; it names the node and both.
         """
         with count_spending(self.spending):
             return self._infer()

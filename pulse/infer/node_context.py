@@ -102,12 +102,12 @@ class NodeContext(FileNode):
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node, and earlier computations that exceeded the budget."""
-        unfolded = current_spending().unfolded
-        if not unfolded:
+        not_folded = current_spending().not_folded
+        if not not_folded:
             return super().error(message)
         reads = [outlet for outlet in (*self.inputs, *self.captures.values()) if outlet is not None]
         names = (self.graph.nodes[node_id].name for node_id in self.graph.order(reads))
-        reason = next((unfolded[name] for name in names if name in unfolded), None)
+        reason = next((not_folded[name] for name in names if name in not_folded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, subject: str) -> list[int]:
@@ -184,7 +184,7 @@ class NodeContext(FileNode):
     def remove_axes(self, x: OutletId, axes: Sequence[int] | None, rank: int) -> OutletId:
         """Remove the axes of size 1 that are listed, or all such axes if None; only the first ``rank`` axes count.
 
-        Raises FactError, LoadError if one is named twice
+        Raises FactError: one is out of range; LoadError: one is named twice
         """
         if axes is None:
             axes = [axis for axis, dim in enumerate(self.graph.fact(x).shape[:rank]) if dim == 1]

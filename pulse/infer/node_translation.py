@@ -43,7 +43,7 @@ def translate_node(
     """Return the outcome of a translation; None if too little is known for it.
 
     A node that cannot be translated has no outcome here: it is refused, with the reason, when the model is analysed.
-    Raises FactError if known inputs do not fit each other.
+    Raises FactError: known inputs do not fit each other.
     """
     facts = [wire_facts.fact(wire) for wire in inputs]
     if not op.uniform and any(fact.to_typed() is None for fact in facts):
@@ -95,7 +95,7 @@ def apply_outcome(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[Out
     for hole, size in solutions.items():
         axis = outcome.holes[hole]
         if axis is not None:
-            wire_facts.give(axis, size)
+            wire_facts.set_size(axis, size)
     for outlet, fact in zip(outputs, outcome.facts):
         wire_facts.refine(outlet, _substitute(fact, solutions, outcome.holes))
 

@@ -17,7 +17,7 @@ class FactRelation(Protocol):
     """A condition on wires."""
 
     def apply(self, facts: WireFacts) -> None:
-        """Refine the facts of the wires by each other. Raises FactError if they contradict it."""
+        """Refine the facts of the wires by each other. Raises FactError: they contradict it."""
         ...
 
 
@@ -110,7 +110,7 @@ class SameSize:
         for size in [facts.size(axis) for axis in self.axes]:
             if size is not None:
                 for axis in self.axes:
-                    facts.give(axis, size)
+                    facts.set_size(axis, size)
 
 
 @record
@@ -122,7 +122,7 @@ class HasSize:
 
     def apply(self, facts: WireFacts) -> None:
         for axis in self.axes:
-            facts.give(axis, self.size)
+            facts.set_size(axis, self.size)
 
 
 @record
@@ -147,11 +147,11 @@ class SizeMultiple:
     def apply(self, facts: WireFacts) -> None:
         total, part = facts.size(self.total), facts.size(self.part)
         if part is not None:
-            facts.give(self.total, part * self.factor)
+            facts.set_size(self.total, part * self.factor)
         elif total is not None:
             size = quotient(total, self.factor)
             if size is not None:
-                facts.give(self.part, size)
+                facts.set_size(self.part, size)
 
 
 @record
@@ -166,11 +166,11 @@ class SizeSum:
         holes = [part for part in self.parts if facts.size(part) is None]
         partial = sum((size for part in self.parts if (size := facts.size(part)) is not None), TDim.of(0))
         if not holes:
-            facts.give(self.total, partial)
+            facts.set_size(self.total, partial)
         elif total is not None and len(set(holes)) == 1:
             share = quotient(total - partial, len(holes))
             if share is not None:
-                facts.give(holes[0], share)
+                facts.set_size(holes[0], share)
 
 
 @record

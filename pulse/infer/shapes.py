@@ -26,7 +26,7 @@ class SameCount:
             if len(holes) == 1 and len(known_sizes) == len(there):
                 remaining_sizes = _divide_sizes(known_sizes, sizes)
                 if remaining_sizes is not None:
-                    facts.give(holes[0], remaining_sizes)
+                    facts.set_size(holes[0], remaining_sizes)
 
 
 def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
@@ -75,18 +75,18 @@ class Broadcasting:
         """Take a size other than 1 as the output's, for inputs of unknown rank."""
         large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
-            facts.give(out, size)
+            facts.set_size(out, size)
 
     def _axis(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
         self._infer_output_size(facts, out, inputs)
         sizes = [facts.size(axis) for axis in inputs]
         if all(size is not None and size == 1 for size in sizes):
-            facts.give(out, TDim.of(1))
+            facts.set_size(out, TDim.of(1))
         size = facts.size(out)
         if size is None:
             return
         if size == 1:
             for axis in inputs:
-                facts.give(axis, size)
+                facts.set_size(axis, size)
         elif sizes.count(None) == 1 and all(other is None or other == 1 for other in sizes):
-            facts.give(inputs[sizes.index(None)], size)
+            facts.set_size(inputs[sizes.index(None)], size)

@@ -71,7 +71,7 @@ def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, s
     Raises LoadError: the step is 0, or a bound has no clear sign.
     """
     if step == 0:
-        raise node.error("a step of 0")
+        raise node.error("a step is 0; it must be another integer")
     if step > 0:
         first, last = _forward(node, start, size), _forward(node, end, size)
         everything = step == 1 and first == 0 and last.prove_ge(size).yes

@@ -33,7 +33,10 @@ def retire_from(graph: TypedGraph, first: int) -> None:
 
 
 def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
-    """Wire a body into a graph whose wires feed its inputs, and return its outputs. Raises FactError."""
+    """Wire a body into a graph whose wires feed its inputs, and return its outputs.
+
+    Raises FactError: an op refuses its inputs
+    """
     wires: dict[OutletId, OutletId] = {}
     for number in body.graph.order():
         node = body.graph.nodes[number]

@@ -49,7 +49,7 @@ class WireFacts:
         return None if value is None or has_gaps(value) else value
 
     def refine(self, wire: OutletId, fact: InferenceFact) -> None:
-        """Refine the fact of a wire. Raises FactError if it contradicts the known fact."""
+        """Refine the fact of a wire. Raises FactError: it contradicts the known fact."""
         try:
             better = meet(self.facts[wire], fact)
         except FactError as error:
@@ -58,7 +58,7 @@ class WireFacts:
             self.facts[wire] = better
             self.changed = True
 
-    def give(self, axis: Axis, size: TDim) -> None:
+    def set_size(self, axis: Axis, size: TDim) -> None:
         """Set the size of an axis. Raises FactError: it is negative, differs, or there is no such axis."""
         if size.prove_ge(0).no:
             raise FactError(f"{self._label(axis.wire)}: axis {axis.axis} would have the size {size}")

@@ -66,7 +66,7 @@ class CompiledFunction(NotCopyable, ABC):
         return self._find_packaged() is not None or self.cache_entry().read() is not None
 
     def prepare(self) -> None:
-        """Load or compile the function. Raises CompileError if it cannot be compiled."""
+        """Load or compile the function. Raises CompileError: it cannot be compiled."""
         with COMPILING:
             if self.loaded_address is None:
                 self.loaded_address = self._prepare()

@@ -51,7 +51,7 @@ class Kernel(CompiledFunction):
         return kernel_signature(self.instruction, self.form)
 
     def python(self, row: Row, regions: Bases) -> None:
-        """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
+        """Run as plain Python on a whole row and uint8 regions. Raises IndexError: an access is out of bounds."""
         with np.errstate(all="ignore"):
             self.function(self.instruction.from_words(row, 0, regions, self.form))
 
@@ -65,7 +65,7 @@ def _qualified_name(function: KernelFunction) -> str:
 
 
 def kernel(function: KernelFunction) -> Kernel:
-    """Declare a kernel with the name of its function. Raises ValueError if another function has it."""
+    """Declare a kernel with the name of its function. Raises ValueError: another function has it."""
     return named_kernel(function.__name__)(function)
 
 
@@ -91,7 +91,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
 
 @cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
-    """Return the type of a kernel's parameter. Raises TypeError if that is not an instruction."""
+    """Return the type of a kernel's parameter. Raises TypeError: that is not an instruction."""
     kind_or_none = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
     if not (isinstance(kind_or_none, type) and issubclass(kind_or_none, Instruction)):
         raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
@@ -154,7 +154,7 @@ def modules_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def require_kernels(modules: Mapping[str, str]) -> None:
-    """Import the modules of kernels that are not declared yet. Raises LoadError if one cannot be found."""
+    """Import the modules of kernels that are not declared yet. Raises LoadError: one cannot be found."""
     for name, module in modules.items():
         if name in KERNELS:
             continue

@@ -51,8 +51,8 @@ def load(
                ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed
                before running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
     signature  the function of a SavedModel or TFLite file; by default ``serving_default`` of a SavedModel, or the first
-    Raises     LoadError if the source cannot be read, or if ``inputs``, ``constants`` or ``signature`` do not fit it;
-               InputError for a PyTorch module, which ``pulse.from_torch`` takes together with an example
+    Raises     LoadError: the source cannot be read, or ``inputs``, ``constants`` or ``signature`` do not fit it;
+               InputError: it is a PyTorch module, which ``pulse.from_torch`` takes together with an example
     """
     user_chunking: Any = chunking
     if user_chunking is not None and not isinstance(user_chunking, Chunking):

@@ -123,7 +123,10 @@ class LoadedModel:
         return self.with_pulse(pulse).resolution.offline
 
     def with_pulse(self, pulse: int | None) -> "LoadedModel":
-        """Return the model with chunks of this many frames, unless their length is fixed. Raises PulsifyError."""
+        """Return the model with chunks of this many frames, unless their length is fixed.
+
+        Raises PulsifyError: the chunks do not fit the model
+        """
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))

@@ -21,7 +21,7 @@ class ChunkCall:
     """One call of a model of chunks that has symbols.
 
     sizes   the symbols' values
-    axes    input -> its axis of frames, if a symbol determines it
+    axes    input -> its time axis, if a symbol determines it
     symbol  the name of the stream's length, if the file or the user has one
     """
 

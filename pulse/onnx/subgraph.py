@@ -32,7 +32,7 @@ class BodyGraph:
     def to_typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
         """Return the body as a model; inputs and captures with known values are constants in it.
 
-        Raises LoadError if the file's bodies have too many nodes.
+        Raises LoadError: the file's bodies have too many nodes.
         """
         current_spending().take_nodes(nodes_inside(self.proto), title)
         input_facts = {

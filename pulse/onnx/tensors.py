@@ -39,7 +39,7 @@ def element_type(dtype: DType) -> int:
 
 
 def onnx_dtype(code: int, subject: str) -> DType:
-    """Return the numpy type of an ONNX element type. Raises LoadError if it is not supported."""
+    """Return the numpy type of an ONNX element type. Raises LoadError: it is not supported."""
     if code in _SUPPORTED_TYPES:
         return _SUPPORTED_TYPES[code]
     if code not in TensorProto.DataType.values():
@@ -64,7 +64,10 @@ def tensor_value(tensor: TensorProto, folder: Path | None, subject: str) -> Arra
 
 
 def _embedded_array(tensor: TensorProto, dtype: DType) -> Array:
-    """Return the array of a tensor whose data is in the file. Raises ValueError, TypeError, OverflowError."""
+    """Return the array of a tensor whose data is in the file.
+
+    Raises ValueError, TypeError, OverflowError: it is a segment, or its data does not fit its type and shape
+    """
     if tensor.HasField("segment"):
         raise ValueError("it is a segment of a tensor")
     shape = tuple(tensor.dims)

@@ -23,16 +23,16 @@ MAX_ITERATIONS = 1 << 20
 class Loop(Op):
     """Run a body again and again; states go from each iteration to the next.
 
-    go_on, states, gathered[j] = body(j, go_on, states, captured)   while go_on and j < limit
+    condition, states, gathered[j] = body(j, condition, states, captured)   while condition and j < limit
 
-    Inputs   initial states…, captured…; preceded by limit i64 and go_on bool (scalars) if ``iterations`` is None
+    Inputs   initial states…, captured…; preceded by limit i64 and condition bool (scalars) if ``iterations`` is None
     Outputs  the last states; the gathered values of all iterations, stacked along a new first axis of ``iterations``
     Stream   whole
     Raises   FactError: states that change their shape
     Source   ONNX Loop-25
 
     body        takes ``names`` and ``captured``, if it reads them
-    names       its inputs: the number of the iteration, go_on, the states
+    names       its inputs: the number of the iteration, condition, the states
     captured    its inputs that do not change
     iterations  their number, if it does not depend on data; it may be a length
     """
@@ -74,7 +74,7 @@ class Loop(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         count, first = len(self.names) - 2, self._first_state
-        limit, go_on = (
+        limit, condition = (
             (int(inputs[0]), bool(inputs[1]))
             if self.iterations is None
             else (self.iterations.eval(env), True)
@@ -84,16 +84,16 @@ class Loop(Op):
         scan_outputs: list[list[Array]] = [[] for _ in outlets]
         count_iteration = iteration_counter(self, inputs) if self.iterations is None else None
         iteration = 0
-        while go_on and iteration < limit:
+        while condition and iteration < limit:
             if iteration == MAX_ITERATIONS:
                 raise InputError(f"{self.body.title}: the loop has not stopped after {iteration} iterations")
             if count_iteration is not None:
                 count_iteration()
-            feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | outer_values
+            feeds = dict(zip(self.names, (np.array(iteration), np.array(condition), *states))) | outer_values
             body_feeds = {name: feeds[name] for name in self.body.inputs}
             results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().without_noise)
             values = [results[name] for name in self.body.graph.output_names]
-            go_on, states = bool(values[0]), values[1 : 1 + count]
+            condition, states = bool(values[0]), values[1 : 1 + count]
             for values_of, value in zip(scan_outputs, values[1 + count :]):
                 values_of.append(value)
             iteration += 1

@@ -55,7 +55,7 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
-    """Return the number of spatial axes. Raises FactError if x or the kernel has another."""
+    """Return the number of spatial axes. Raises FactError: x or the kernel has another."""
     if x.rank != rank + 2 or w.rank != rank + 2:
         raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
     return rank

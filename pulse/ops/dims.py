@@ -16,7 +16,7 @@ def unify(left: TDim, right: TDim, subject: str) -> TDim:
     """Return the one dim that two wires must share.
 
     An equality that is neither proved nor disproved becomes an assumption of the scope, checked at run time.
-    Raises FactError if they always differ.
+    Raises FactError: they always differ.
     """
     if left == right:
         return left
@@ -30,7 +30,10 @@ def unify(left: TDim, right: TDim, subject: str) -> TDim:
 
 
 def require_at_least(dim: TDim, minimum: TDim, subject: str) -> None:
-    """Require a minimum size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
+    """Require a minimum size; an assumption of the scope if it depends on a length.
+
+    Raises FactError: it is never met
+    """
     proof = dim.prove_ge(minimum)
     if proof.no:
         raise FactError(f"{subject}: needs at least {minimum}, got {dim}")
@@ -73,7 +76,7 @@ def at_most_one(dim: TDim, other: TDim) -> bool:
 
 
 def normal_axis(axis: int, rank: int, subject: str) -> int:
-    """Return an axis counted from the front. Raises FactError if it is out of range."""
+    """Return an axis counted from the front. Raises FactError: it is out of range."""
     if not -rank <= axis < rank:
         raise FactError(f"{subject}: axis {axis} is out of range for rank {rank}")
     return axis % rank

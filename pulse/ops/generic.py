@@ -15,7 +15,7 @@ class UnknownOp(Op):
     """An operator that is kept as the file states it, with the facts that the file states of its outputs.
 
     Stream   whole
-    Raises   InputError, if it is executed
+    Raises   InputError: it is executed
 
     operator    its name, with its domain
     node        the node, for errors

@@ -1,7 +1,7 @@
 """The base class of operations: facts, value in plain numpy, and relation to a stream.
 
-An op only states how outputs depend on the stream axis of inputs; ``pulse.pulsify`` makes delays and registers of it. A
-relation has the op for pulses, so both are in this module:
+An op only states how outputs depend on the stream axis of inputs; ``pulse.pulsify`` makes delays and registers from it.
+A relation contains the op that runs on pulses, so both are in this module:
 
 Pointwise    output frame j needs frame j of every streaming input
 Window       groups of ``up`` output frames need ``span`` neighbouring input frames, ``stride`` apart
@@ -68,7 +68,7 @@ class Op:
         return self
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        """Return the facts of the outputs. Raises FactError if the inputs do not fit."""
+        """Return the facts of the outputs. Raises FactError: the inputs do not fit."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -79,7 +79,7 @@ REDUCE: dict[ReduceKind, Callable[..., Any]] = {
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
-    """Return a shape with some axes reduced to 1, or away. Raises FactError if an axis is out of range."""
+    """Return a shape with some axes reduced to 1, or away. Raises FactError: an axis is out of range."""
     if any(not 0 <= axis < len(shape) for axis in axes):
         raise FactError(f"axes {list(axes)} are out of range for rank {len(shape)}")
     if keepdims:

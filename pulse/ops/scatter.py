@@ -52,7 +52,7 @@ def check_types(x: TypedFact, updates: TypedFact) -> None:
 
 
 def wrap_index(index: Array, size: int) -> Array:
-    """Return indices counted from the front. Raises IndexError if one is out of range."""
+    """Return indices counted from the front. Raises IndexError: one is out of range."""
     if index.size and (index.min() < -size or index.max() >= size):
         raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
     return np.where(index < 0, index + size, index)

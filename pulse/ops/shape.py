@@ -304,7 +304,7 @@ class Expand(Op):
 
 
 def first_symbolic(shape: Shape) -> int:
-    """Return the first axis whose length is not a number. Raises FactError if there is none."""
+    """Return the first axis whose length is not a number. Raises FactError: there is none."""
     for axis, dim in enumerate(shape):
         if not dim.is_const:
             return axis

@@ -39,7 +39,7 @@ class Stateful(Op):
 
 @record(eq=False)
 class OnPulses(Stateful):
-    """An op of the offline model on pulses: frame j of its input is at index j + offset, and there are ``length``."""
+    """An op of the offline model on pulses: frame j of its input is at index j + offset, of ``length`` frames."""
 
     op: Op
     offset: int

@@ -116,7 +116,7 @@ class Lowering:
         self._memories: dict[int, tuple[Value, int]] = {}
 
     def lower(self, order: Iterable[int]) -> None:
-        """Lower nodes. Raises CompileError listing every op without a kernel."""
+        """Lower nodes. Raises CompileError: some ops have no kernel."""
         nodes = [self.graph.nodes[node_id] for node_id in order]
         _require_lowerings(nodes)
         for node in nodes:
@@ -288,7 +288,7 @@ class Lowering:
         return self.order_axes(value, [*order, axis])
 
     def require_f32(self, value: Value, subject: str) -> Value:
-        """Return the value. Raises CompileError, which names the subject, if its type is not f32."""
+        """Return the value. Raises CompileError: its type is not f32."""
         if value.dtype != np.float32:
             raise self.no_kernel(f"{subject} of {dtype_name(value.dtype)}")
         return value

@@ -82,7 +82,7 @@ class Program(Executable):
         return [PlacedNode(nodes[i].name, nodes[i].op, choice) for i, choice in sorted(self.choices.items())]
 
     def node(self, name: str) -> "PlacedNode":
-        """Return a node of the pulsed graph with its implementation. Raises PulseError if there is none."""
+        """Return a node of the pulsed graph with its implementation. Raises PulseError: there is none."""
         nodes = {node.name: node for node in self.nodes}
         if name in nodes:
             return nodes[name]

@@ -36,7 +36,7 @@ def lower_step(
     form       the form of stored weights; see ``pulse.program.weights``
     checks     counters of faults, computed in addition to the outputs
     unchecked  nodes whose bodies are not checked for faults
-    Raises     CompileError listing every op without a kernel
+    Raises     CompileError: some ops have no kernel
     """
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
     order, groups = find_groups(graph, graph.order([*graph.outputs, *kept_wires, *checks]))

@@ -77,7 +77,7 @@ def store(weight: Array, form: str, layout: UnitLayout) -> StoredWeight:
 
 
 def are_codes(weight: Array) -> bool:
-    """Return whether int8 holds every weight exactly, as in a model that is already quantized."""
+    """Return whether int8 holds every weight exactly, as in a model that is already quantised."""
     if float(weight.ravel()[0]) % 1 or not np.isfinite(weight).all():
         return False
     info = np.iinfo(np.int8)
@@ -90,15 +90,15 @@ def as_codes(weight: Array, layout: UnitLayout) -> StoredWeight:
     return StoredWeight(weight.astype(np.int8), np.ones(units, np.float32), layout)
 
 
-def as_halves(weight: Array) -> Array | None:
+def as_16_bit(weight: Array) -> Array | None:
     """Return the weight in f16, or else bf16, if one of them holds it exactly; else None."""
     bits = weight.view(np.uint32)
     if bits.flat[0] & 0x1FFF or (bits & 0x1FFF).any() or not np.isfinite(weight).all():
         return None
     with np.errstate(over="ignore"):
-        halves = weight.astype(np.float16)
-    if np.array_equal(halves.astype(np.float32), weight):
-        return halves
+        as_f16 = weight.astype(np.float16)
+    if np.array_equal(as_f16.astype(np.float32), weight):
+        return as_f16
     return None if (bits & 0xFFFF).any() else to_bf16(weight)
 
 
@@ -117,9 +117,9 @@ def stored_operand(
         return StoredWeight(weight, None, layout)
     if are_codes(weight):
         return as_codes(weight, layout)
-    halves = None if form == "int8" else as_halves(weight)
-    if halves is not None:
-        return StoredWeight(halves, None, layout)
+    narrow = None if form == "int8" else as_16_bit(weight)
+    if narrow is not None:
+        return StoredWeight(narrow, None, layout)
     try:
         return store(weight, form, layout)
     except ValueError as error:

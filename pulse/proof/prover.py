@@ -45,7 +45,7 @@ def prove(
     backend   the backend to prove, besides the numpy reference
     prepare   see ``compile_model``
     original  what the model was exported from, with which the stream is compared too
-    Raises    CompileError; PulsifyError if no length can be run
+    Raises    CompileError: a backend cannot run the model; PulsifyError: no length can be run
     """
     names = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name, prepare=prepare) for name in names]

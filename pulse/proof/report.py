@@ -244,7 +244,7 @@ class ProofReport(Report):
         return tuple(sorted({trial.length for trial in self.tried}))
 
     def require(self) -> "ProofReport":
-        """Return the report if the outcome is ``equal``. Raises DivergenceError or NotProvedError if it is another."""
+        """Return the report if the outcome is ``equal``. Raises DivergenceError, NotProvedError: it is another."""
         if self.outcome == "equal":
             return self
         raise (DivergenceError if self.outcome == "diverged" else NotProvedError)(self.verdict)

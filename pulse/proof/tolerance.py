@@ -98,7 +98,7 @@ class ExpectedOutputs:
     def judge(self, name: str, output: Array, axis: int | None, runs: int = PERTURBED_RUNS) -> Judgement:
         """Compare a result with output ``name``; fewer runs take less time, and allow less.
 
-        axis  its axis of frames; None if it has none
+        axis  its time axis; None if it has none
         """
         native = self.native[name]
         if output.shape != native.shape or output.dtype != native.dtype:

@@ -32,7 +32,7 @@ def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
 
 
 def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
-    """Return the lag of a wire. Raises PulsifyError if no delay suffices."""
+    """Return the lag of a wire. Raises PulsifyError: no delay suffices."""
     delay = lag(length, rate, wiring.symbol, wiring.pulse)
     if delay is None:
         raise PulsifyError(

@@ -86,7 +86,10 @@ class StreamRelations:
         return rate / relation.up if isinstance(relation, Window) else rate
 
     def fit(self, graph: TypedGraph, pulse: int | None, min_pulse: int) -> int:
-        """Check the pulse, or return the smallest possible one of at least ``min_pulse``. Raises PulsifyError."""
+        """Check the pulse, or return the smallest possible one of at least ``min_pulse``.
+
+        Raises PulsifyError: the pulse is too large, or not a positive multiple of the divisor
+        """
         divisor = self.divisor
         if pulse is None and min_pulse <= divisor:
             return divisor
@@ -124,7 +127,7 @@ class StreamRelations:
 def relate(
     model: TypedNetwork, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None
 ) -> StreamRelations:
-    """Find how each wire and node streams. Raises PulsifyError with every node that cannot.
+    """Find how each wire and node streams. Raises PulsifyError: some nodes cannot.
 
     refused  name of a node that is known not to stream -> why; None if another node's refusal covers it
     """

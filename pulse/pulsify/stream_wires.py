@@ -163,7 +163,7 @@ class Wiring:
     def add_all(
         self, name: str, op: Op, inputs: Sequence[OutletId], streams: Sequence[StreamFact | None]
     ) -> list[OutletId]:
-        """Add a node, with a position in time for each output. Raises PulsifyError if the sizes do not match."""
+        """Add a node, with a position in time for each output. Raises PulsifyError: the sizes do not match."""
         try:
             typed = op.facts([self.graph.fact(outlet) for outlet in inputs])
         except FactError as error:
@@ -177,7 +177,7 @@ class Wiring:
         return self.graph.add(name, op, inputs, facts)
 
     def expect(self, stream: StreamWire, name: str) -> StreamWire:
-        """Return the stream. Raises PulsifyError if its pulses do not have the number of frames of its rate."""
+        """Return the stream. Raises PulsifyError: its pulses do not have the number of frames of its rate."""
         frames = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
         expected = self.frames(stream.fact.rate)
         if frames != expected:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def embedded_recipe(source: "ModelSource") -> Recipe:
-    """Return the recipe of a file, its bytes or a ModelProto that has one. Raises LoadError, naming file and stage."""
+    """Return the recipe of a file, its bytes or a ModelProto that has one. Raises LoadError as ``read_recipe``."""
     path = path_of(source)
     name = "these bytes" if isinstance(source, bytes) else "the model" if path is None else str(path)
     location = f"{name}: the recipe in its metadata"

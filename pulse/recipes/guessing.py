@@ -71,7 +71,7 @@ class _Axes:
 
     @classmethod
     def of(cls, fact: TypedFact) -> "_Axes | None":
-        """Return the axes; None if there is not one axis of time, or more than one stream."""
+        """Return the axes; None if there is not one time axis, or more than one stream."""
         moving = [axis for axis, dim in enumerate(fact.shape) if dim.symbols]
         if len(moving) != 1 or moving[0] == 0 or fact.shape[0] != 1:
             return None

@@ -100,7 +100,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
     """Return the model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
-    Raises   PulseError
+    Raises   PulseError: the model cannot be read, or is ``"."`` in a recipe that is a separate file
     """
     options = dict(stage.options)
     name = options.pop("model")
@@ -111,7 +111,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
         **{field.name: options.pop(field.name) for field in fields(Chunking) if field.name in options}
     )
     if name != ITSELF:
-        return Stage(load(context.resolve_path(name), chunking=chunking, **options, **limits)).open()
+        return Stage(load(context.resolve_path(name), chunking=chunking, **options, **limits)).to_typed()
     if context.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a separate file; name the model'

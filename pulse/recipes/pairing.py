@@ -61,7 +61,7 @@ class Stages(NamedTuple):
 def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
     """Return the stages of two models, of which the second takes the output of the first.
 
-    Raises LoadError if no usual transform joins them.
+    Raises LoadError: no usual transform joins them.
     """
     for attempt in (_of_one_spectrum, _connect_directly, _sound_between):
         stages = attempt(first, second)

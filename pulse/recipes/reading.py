@@ -22,7 +22,7 @@ _NAMES = Sequence[str] | Mapping[str, str] | str
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read a recipe. Raises LoadError, naming the file and the number of the stage."""
+    """Read a recipe. Raises LoadError: it cannot be read, or a key or stage is not valid."""
     return parse_recipe(read_text(path), RecipeContext.of(path))
 
 

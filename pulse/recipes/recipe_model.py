@@ -45,7 +45,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
 
     source   its file, or a model that holds one in its metadata
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``, for each of its models
-    Raises   LoadError, naming the file and the number of the stage
+    Raises   LoadError: a file cannot be read, or a stage does not fit the ones before it
     """
     path = path_of(source)
     with _guard_recursion(path):
@@ -97,7 +97,7 @@ def _guard_recursion(path: Path | None) -> Generator[None]:
 def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
     """Return a stage of the chain, whose model is created when the facts of its inputs are known."""
 
-    def open(facts: Sequence[TypedFact]) -> TypedModel:
+    def to_typed(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
                 return function_stages.call_function(stage, recipe.context, rates, facts)
@@ -107,7 +107,7 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
             raise LoadError(f"{stage.title}: {error}") from error
         return model
 
-    return Stage(open, stage.reads, stage.output_names)
+    return Stage(to_typed, stage.reads, stage.output_names)
 
 
 def read_recipe_content(content: Content, options: ReadOptions) -> TypedModel:

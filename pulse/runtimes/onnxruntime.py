@@ -64,7 +64,7 @@ def evaluator(model: ModelProto) -> RunModel:
 
 
 class RuntimeProgram(NotCopyable, Program):
-    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file.
+    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError: it is not such a file.
 
     run   one call of the runtime, and its name; by default ``session_runner``'s
     """

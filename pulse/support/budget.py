@@ -36,8 +36,9 @@ class Budget:
 
     @classmethod
     def of(cls, user_limits: Mapping[str, float] | None) -> "Budget":
-        """Return the usual limits with the user's in their place. Raises LoadError: no such limit, or not a number of
-        at least 0.
+        """Return the default limits, with the user's values where given.
+
+        Raises LoadError: no such limit, or not a number of at least 0
         """
         names = [member.name for member in fields(cls)]
         values: Any = {} if user_limits is None else user_limits
@@ -59,12 +60,12 @@ class Budget:
 class Spending:
     """The memory and time that the analysis of a file has used so far.
 
-    budget    the limits
-    stored    elements that the file stores
-    nodes     nodes to which functions, branches and loops unfolded
-    elements  elements of computed constants
-    seconds   seconds that computing them takes, about
-    unfolded  nodes by name that could be computed before running but are not: why, and what would help
+    budget      the limits
+    stored      elements that the file stores
+    nodes       nodes to which functions, branches and loops unfolded
+    elements    elements of computed constants
+    seconds     seconds that computing them takes, about
+    not_folded  nodes by name that could be computed before running but are not: why, and what would help
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -72,11 +73,11 @@ class Spending:
     nodes: int = 0
     elements: int = 0
     seconds: float = 0.0
-    unfolded: dict[str, str] = field(default_factory=dict[str, str])
+    not_folded: dict[str, str] = field(default_factory=dict[str, str])
 
     def copy(self) -> "Spending":
         """Return a copy with the same amounts."""
-        return replace(self, unfolded=dict(self.unfolded))
+        return replace(self, not_folded=dict(self.not_folded))
 
     def take_nodes(self, nodes: int, subject: str) -> None:
         """Take nodes that ``subject`` needs, which are copied into the model. Raises LoadError: beyond the budget."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def load_plugins(group: str) -> tuple[str, ...]:
     """Import the entry points of a group, once per process, and return their names.
 
-    Raises LoadError, naming the plugin, if one cannot be imported.
+    Raises LoadError: one cannot be imported
     """
     from importlib.metadata import entry_points
 

@@ -98,7 +98,7 @@ def json_text(value: Mapping[str, Any]) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ValueError: not JSON, which has no NaN or Infinity either; RecursionError."""
+    """Parse JSON. Raises ValueError: not JSON, which has no NaN or Infinity either; RecursionError: too deep."""
     return json.loads(text, parse_constant=_refuse_constant)
 
 

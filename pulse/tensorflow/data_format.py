@@ -29,7 +29,7 @@ def from_second(node: TensorflowNode, x: OutletId) -> OutletId:
     return node.transpose(x, nhwc.channels_last(rank))
 
 
-def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
+def spatial_attribute(node: TensorflowNode, name: str, rank: int) -> list[int]:
     """Return an attribute that lists every axis: those between batch and channels.
 
     Raises LoadError: the others are not 1.

@@ -26,7 +26,7 @@ class FunctionLibrary:
         return FunctionName(function.name, {})
 
     def find(self, function_name: FunctionName) -> LibraryFunction:
-        """Return a function, which is read at the first call. Raises LoadError if no function has this name."""
+        """Return a function, which is read at the first call. Raises LoadError: no function has this name."""
         if function_name.name in self._added:
             return self._added[function_name.name]
         proto = self._protos.get(function_name.name)

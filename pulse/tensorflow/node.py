@@ -22,7 +22,7 @@ class Functions(Protocol):
     """The functions of a file, as models."""
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """Return a function. Raises LoadError if no function has this name."""
+        """Return a function. Raises LoadError: no function has this name."""
         ...
 
     def assignments(self, name: FunctionName) -> dict[int, str]:
@@ -50,7 +50,7 @@ class TensorflowNode(NodeContext):
 
     @property
     def functions(self) -> "Functions":
-        """The functions of the file. Raises LoadError if it has none."""
+        """The functions of the file. Raises LoadError: it has none."""
         if self.library is None:
             raise self.error("the file has no functions; export the model again")
         return self.library

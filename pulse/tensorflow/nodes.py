@@ -101,7 +101,10 @@ class GraphNode:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Name -> value: numbers, text, TensorType, dims, arrays, FunctionName, lists. Raises LoadError."""
+        """Name -> value: numbers, text, TensorType, dims, arrays, FunctionName, lists.
+
+        Raises LoadError: one of them cannot be read
+        """
         protos: Mapping[str, Proto] = {} if self.stored is None else self.stored
         attributes = {
             name: _attribute(protos[name], f"{self.name} ({self.op}), attribute {name}", self.values)
@@ -123,7 +126,7 @@ class GraphNode:
         for name in names:
             value = self.attributes.get(name)
             if isinstance(value, TensorType):
-                return value.plain
+                return value.base_number
         return 0
 
     def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
@@ -133,13 +136,13 @@ class GraphNode:
 
 
 def read_tensor(node: GraphNode) -> Array | None:
-    """Return the tensor of a Const. Raises LoadError."""
+    """Return the tensor of a Const. Raises LoadError: an attribute of the node cannot be read."""
     value: Any = node.attributes.get("value")
     return cast("Array", value) if isinstance(value, np.ndarray) else None
 
 
 def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
-    """Return type and shape that the attributes of a node declare. Raises LoadError."""
+    """Return type and shape that the attributes of a node declare. Raises LoadError: one of them cannot be read."""
     type_, shape = node.attributes.get("dtype"), node.attributes.get("shape")
     return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)
 
@@ -224,7 +227,10 @@ def graph_nodes(protos: Sequence[Proto], subject: str) -> list[GraphNode]:
 def read_function(
     proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
 ) -> LibraryFunction:
-    """Return a function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
+    """Return a function of the library, its placeholders of attributes being ``values``.
+
+    Raises LoadError: no node computes an input of another one, or an output
+    """
     subject = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
 
@@ -252,7 +258,7 @@ def read_function(
     return LibraryFunction(
         signature.name,
         tuple(arg.name for arg in signature.input_arg),
-        tuple(TensorType(arg.type).plain for arg in signature.input_arg),
+        tuple(TensorType(arg.type).base_number for arg in signature.input_arg),
         tuple(nodes),
         tuple(endpoint(proto.ret[arg.name]) for arg in signature.output_arg),
         tuple(proto.control_ret[name] for name in sorted(proto.control_ret)),

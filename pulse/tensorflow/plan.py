@@ -26,7 +26,10 @@ class PlanKey(NamedTuple):
 
 
 class RequestPlan:
-    """The part of a graph that a request needs, and models of it by the shapes of their inputs. Raises LoadError."""
+    """The part of a graph that a request needs, and models of it by the shapes of their inputs.
+
+    Raises LoadError as ``prepare_graph``
+    """
 
     def __init__(
         self, nodes: Iterable[GraphNode], library: FunctionLibrary, title: str, key: PlanKey

@@ -127,10 +127,14 @@ class Session:
                 f"{self._title}: no signature is called {signature_name!r}; the signatures are {names}"
             )
         sides = self._signatures[signature_name]
-        unknown = sorted(inputs.keys() ^ sides.inputs.keys())
-        if unknown:
+        differences = {
+            "missing": sides.inputs.keys() - inputs.keys(),
+            "unknown": inputs.keys() - sides.inputs.keys(),
+        }
+        faults = [f"{fault}: {', '.join(sorted(names))}" for fault, names in differences.items() if names]
+        if faults:
             raise InputError(
-                f"{signature_name}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
+                f"{signature_name}: its inputs are {', '.join(sides.inputs)}; {'; '.join(faults)}"
             )
         feeds = {str(sides.inputs[name]): value for name, value in inputs.items()}
         values = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
@@ -184,12 +188,12 @@ class Session:
     def reset(self) -> None:
         """Reset variables to their initial values: from the file, then from the initialisers."""
         self._values = dict(self._first)
-        starts = [name for name in self.initialisers if not self._touches(name, self._first)]
+        starts = [name for name in self.initialisers if not self._assigns_any(name, self._first)]
         if starts:
             self.run((), targets=starts)
 
-    def _touches(self, name: str, values: Mapping[str, Array]) -> bool:
-        """Return whether an initialiser assigns a variable that the file has."""
+    def _assigns_any(self, name: str, values: Mapping[str, Array]) -> bool:
+        """Return whether an initialiser assigns one of the variables in ``values``."""
         assigned = (self._nodes[control] for control in self._nodes[name].controls if control in self._nodes)
         return any(node.inputs and node.inputs[0].node in values for node in assigned)
 
@@ -252,7 +256,7 @@ class Session:
     def _endpoint(self, name: str, subject: str) -> NodeOutput:
         endpoint = NodeOutput.parse(name)
         if endpoint.node not in self._nodes:
-            raise InputError(f"{subject} {name}: no node of {self._title} is called so; check the name")
+            raise InputError(f"{subject} {name}: {self._title} has no node of this name; check it")
         return endpoint
 
     def _is_silent(self, name: str) -> bool:

@@ -30,7 +30,7 @@ class TensorflowModel(Model):
         return super().dot() if self.nodes is None else picture(self, self.nodes)
 
     def session(self) -> "Session":
-        """Return a session on the graph, with its own variables. Raises LoadError if the graph is unknown."""
+        """Return a session on the graph, with its own variables. Raises LoadError: the graph is unknown."""
         from pulse.tensorflow.session import Session
 
         if self.contents is None:

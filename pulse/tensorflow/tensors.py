@@ -62,23 +62,25 @@ class TensorType:
     number: int
 
     @property
-    def plain(self) -> int:
-        """The number of the type without the reference."""
+    def base_number(self) -> int:
+        """The number of the base type, which is not a reference."""
         return self.number - _REFERENCE_OFFSET if self.number > _REFERENCE_OFFSET else self.number
 
     @property
     def known_type(self) -> DType | None:
         """The type of the elements; None if they are not numbers."""
-        return _TYPES.get(self.plain)
+        return _TYPES.get(self.base_number)
 
     @property
     def is_complex(self) -> bool:
         """Whether elements have two parts."""
-        return self.plain in (8, 18)
+        return self.base_number in (8, 18)
 
     def __str__(self) -> str:
         dtype = self.known_type
-        return _UNSUPPORTED_TYPES.get(self.plain, f"type {self.number}") if dtype is None else dtype.name
+        return (
+            _UNSUPPORTED_TYPES.get(self.base_number, f"type {self.number}") if dtype is None else dtype.name
+        )
 
 
 class FunctionName(NamedTuple):
@@ -103,7 +105,10 @@ def dims_in(value: object) -> KnownSizes:
 
 
 def tensor_value(proto: Proto, location: str) -> Array:
-    """Return a TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
+    """Return a TensorProto; a list that is shorter than the tensor repeats its last element.
+
+    Raises LoadError: it is damaged, too large, or of a type that is not supported
+    """
     type_ = TensorType(proto.dtype)
     dtype = type_.known_type
     if dtype is None:
@@ -138,12 +143,12 @@ def tensor_value(proto: Proto, location: str) -> Array:
 
 def _read_list(proto: Proto, type_: TensorType, dtype: DType, location: str) -> Array:
     """Return the values that are listed one by one, in their type."""
-    raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.plain])
+    raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.base_number])
     if type_.is_complex:
         parts = np.array(raw, np.float64).reshape(-1, 2)
         return (parts[:, 0] + 1j * parts[:, 1]).astype(dtype)
-    numbers: Array = np.array(raw, np.int64 if dtype.kind in "iub" and type_.plain != 23 else None)
-    if type_.plain == 19:
+    numbers: Array = np.array(raw, np.int64 if dtype.kind in "iub" and type_.base_number != 23 else None)
+    if type_.base_number == 19:
         return numbers.astype(np.uint16).view(np.float16)
     if numbers.size and dtype.kind in "iu":
         limits = np.iinfo(dtype)

@@ -92,7 +92,7 @@ def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = 
 
 
 def matches_text(graph: Graph[F, O], query: str) -> str:
-    """Return the parts that fit, one a line, and how many there are. Raises InputError, as ``find_matches``."""
+    """Return the parts that fit, one a line, and how many there are. Raises InputError as ``find_matches``."""
     matches = find_matches(graph, query)
     nodes = graph.nodes
     lines = [

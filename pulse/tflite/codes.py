@@ -1,6 +1,6 @@
 """Arithmetic of codes as in LiteRT: exact sums, rounded once to the scale of the result.
 
-A quantized wire holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
+A quantised wire holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
 LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
@@ -32,7 +32,7 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 
 
 def fused_activation(node: TfliteNode) -> int:
-    """Return the number of the fused activation. Raises LoadError if it is not supported."""
+    """Return the number of the fused activation. Raises LoadError: it is not supported."""
     code = node.integer("FusedActivationFunction", NONE)
     if code not in range(5):
         raise node.error(f"fused activation {code} is not supported")
@@ -57,7 +57,7 @@ def code_range(dtype: DType, zero: int) -> tuple[int, int]:
 
 
 def quantized_output(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
-    """Return an output and the meaning of its codes. Raises LoadError if the file does not state it."""
+    """Return an output and the meaning of its codes. Raises LoadError: the file does not state it."""
     tensor = node.output_tensors[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(
@@ -264,11 +264,11 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
-    """Return the smallest and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
+    """Return the smallest and the largest ``code - zero`` of the first input. Raises LoadError: it has no codes."""
     source = node.input_tensor(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
-            f"its input {source.name} is {source.type_name}, but its output is quantized; both must be"
+            f"its input {source.name} is {source.type_name}, but its output is quantised; both must be"
         )
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 

@@ -2,7 +2,7 @@
 
 scale = 255 / (max(x, 0) - min(x, 0));  code = rint(x * scale) + zero;  y = sum((code - zero) * w) / scale * w_scale
 
-Source: the behaviour of XNNPACK's dynamically quantized products.
+Source: the behaviour of XNNPACK's dynamically quantised products.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 An activation that the file stores as codes is an f32 wire that holds ``code - zero``: integers, which sums and
 f32 products keep exactly up to 2**24. So all ops on floats serve for codes as well. 32-bit integers are
-wires of i64, as shapes are. Quantized constants are as they are stored.
+wires of i64, as shapes are. Quantised constants are as they are stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,14 +55,14 @@ class TfliteNode(NodeContext):
         return bool(self.output_tensors) and self.output_tensors[0].has_codes
 
     def input_tensor(self, slot: int) -> Tensor:
-        """Return the tensor of an input. Raises LoadError if it is omitted."""
+        """Return the tensor of an input. Raises LoadError: it is omitted."""
         tensor = self.input_tensors[slot] if slot < len(self.input_tensors) else None
         if tensor is None:
             raise self.error(f"input {slot} is missing")
         return tensor
 
     def quantization(self, slot: int) -> Quantization:
-        """Return the quantization of an input. Raises LoadError if the file does not state it."""
+        """Return the quantisation of an input. Raises LoadError: the file does not state it."""
         quantization = self.input_tensor(slot).quantization
         if quantization is None:
             raise self.error(f"its input {slot}, {self.input_tensor(slot).name}, has no scale")
@@ -91,7 +91,7 @@ class TfliteNode(NodeContext):
         return self.wire(Elementwise("mul"), [x, factor], f"values{slot}")
 
     def codes(self, slot: int) -> OutletId:
-        """Return a coded input as ``code - zero`` in f32. Raises LoadError if it is not coded."""
+        """Return a coded input as ``code - zero`` in f32. Raises LoadError: it is not coded."""
         tensor = self.input_tensor(slot)
         if not tensor.has_codes:
             raise self.error(
@@ -116,7 +116,7 @@ def subtract_zero(tensor: Tensor) -> Array:
 
 
 def decode(tensor: Tensor) -> Array:
-    """Return a stored quantized tensor as f32 numbers."""
+    """Return a stored quantised tensor as f32 numbers."""
     assert tensor.quantization is not None
     scale = spread_on_axis(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
     return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)

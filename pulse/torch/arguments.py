@@ -65,7 +65,10 @@ class ModuleCall:
 
 
 def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynamic) -> ModuleCall:
-    """Return examples and dynamic axes by the names of forward's parameters. Raises InputError."""
+    """Return examples and dynamic axes by the names of forward's parameters.
+
+    Raises InputError: the module cannot be exported, or the example does not fit forward
+    """
     if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
         raise InputError(
             f"{title} has lazy layers whose parameters are not initialised yet; run it once on the example, "

@@ -64,7 +64,7 @@ class Conversion:
     def follow_lengths(self, finds_time: bool) -> list[str]:
         """Take the inputs that are lengths from the sizes of others. Returns notes for the user.
 
-        finds_time  whether the axis of time is not given
+        finds_time  whether the time axis is not given
         """
         with self._quiet_conversion():
             self.module, self.call, lengths_of = follow_lengths(
@@ -76,14 +76,14 @@ class Conversion:
         return describe_lengths(lengths_of)
 
     def find_time(self) -> list[str]:
-        """Find the axis of time, if the lengths do not determine it. Returns notes for the user."""
+        """Find the time axis, if the lengths do not determine it. Returns notes for the user."""
         if not self.call.axes:
             with silence_exporter():
                 self.call = replace(self.call, axes=self._find_time(self.module, self.call))
         return [describe_time(self.call.axes)] if self.call.axes else []
 
     def keep_buffers(self) -> None:
-        """Make states of the buffers that a call assigns; with an axis of time, there are no states but given ones."""
+        """Make states of the buffers that a call assigns; with a time axis, there are no states but given ones."""
         if self.call.axes and self._states is None:
             self.state_leaves = []
             return

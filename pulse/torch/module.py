@@ -168,7 +168,10 @@ def example_tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ())
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:
-    """Return the example of each input of the exported model. Raises LoadError."""
+    """Return the example of each input of the exported model.
+
+    Raises LoadError: the exported model has inputs that are not of the example
+    """
     leaves = call.leaves(torch)
     unknown = [name for name in inputs if name not in leaves]
     if unknown:

@@ -43,7 +43,7 @@ class FramesFile(NotCopyable):
     """A file of frames, written in blocks; it appears when the ``with`` block ends without error and wrote frames.
 
     path     .npy: the array as the model returns it; .csv: one row per frame, its time or number first
-    axis     the axis of frames; None for a tensor without time
+    axis     the time axis; None for a tensor without time
     rate_hz  frames per second, for the times; None numbers the frames
     Raises   InputError: an unknown suffix, or a folder that cannot be written to
 

@@ -34,7 +34,7 @@ class FrameFormat(Protocol):
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """Complete the file after this many frames in ``part``.
 
-        Raises InputError, which says where the frames are if they are no longer in ``part``.
+        Raises InputError: it cannot be written; the error says where the frames are if they are no longer in ``part``
         """
         ...
 
@@ -43,7 +43,7 @@ class NpyFormat:
     """An array in numpy's format, version 1.0, with the dtype and shape of the first frames.
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
-    counted. If the axis of frames is neither, frames are stored one after another, and rewritten in C order to a second
+    counted. If the time axis is neither, frames are stored one after another, and rewritten in C order to a second
     file at the end. If the disk lacks space for it, they stay as an array whose first axis is the frames.
     """
 
@@ -119,7 +119,7 @@ class NpyFormat:
         return tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
 
     def _move(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Move the axis of frames to the front."""
+        """Move the time axis to the front."""
         axis = self._axis or 0
         return (shape[axis], *shape[:axis], *shape[axis + 1 :])
 

@@ -132,7 +132,7 @@ class TableStream(NotCopyable):
 
     name        the name in messages
     descriptor  is closed at the end of the ``with`` block
-    axis        the axis of frames; None for a tensor without time
+    axis        the time axis; None for a tensor without time
     rate_hz     frames per second, for the times; None numbers the frames
     """
 
@@ -170,7 +170,7 @@ class _Descriptor(FileIO):
         return data
 
     def put(self, data: bytes, name: str) -> None:
-        """Write all of the data. Raises InputError, which begins with the name."""
+        """Write all of the data. Raises InputError: it cannot be written."""
         try:
             write_all(self._put_some, data)
         except OSError as error:

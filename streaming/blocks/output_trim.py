@@ -166,7 +166,7 @@ class OutputTrim:
         return max(0, port.length.eval({self.program.model.symbol: frames}))
 
     def _final_output(self, port: Port) -> Array:
-        """Return an output that does not stream: all of it, or its last frames if it has an axis of time."""
+        """Return an output that does not stream: all of it, or its last frames if it has a time axis."""
         value = self._last[port.name].copy()
         if port.axis is None:
             return value

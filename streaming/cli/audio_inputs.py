@@ -48,7 +48,7 @@ def open_audio_inputs(
     texts    routes, see ``routing.Route``
     source   IN: for the inputs that no route names; one that several need gives each a channel, in their order
     channel  channel of a model's only audio input, see ``Channels.parse``
-    Raises   InputError
+    Raises   InputError: a file cannot be read, or files and channels do not fit the inputs
     """
     title, routes = program.model.title, parse_routes(texts, program)
     names = [port.name for port in sound_inputs(program)]

@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 def parse_pairs(option: str, texts: Sequence[str] | None, value_text: str, example: str) -> dict[str, str]:
-    """Parse ``["x=1,80,T"]`` to a mapping. Raises InputError."""
+    """Parse ``["x=1,80,T"]`` to a mapping. Raises InputError: a text is not NAME=VALUE, or a name is given twice."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -27,22 +27,31 @@ def parse_pairs(option: str, texts: Sequence[str] | None, value_text: str, examp
 
 
 def parse_inputs(options: ModelOptions) -> dict[str, str]:
-    """Return the shapes of inputs. Raises InputError."""
+    """Return the shapes of inputs. Raises InputError as ``parse_pairs``."""
     return parse_pairs("--input", options.inputs, "a shape", "x=1,80,T,f32")
 
 
 def parse_constants(options: ModelOptions) -> Mapping[str, Any]:
-    """Return the values of inputs that always have one. Raises InputError."""
+    """Return the values of inputs that always have one.
+
+    Raises InputError: a value cannot be read, or as ``parse_pairs``
+    """
     return _read_pairs("--constant", options.constant, "a value", "sr=16000", _parse_value)
 
 
 def parse_budget(options: ModelOptions) -> Mapping[str, float]:
-    """Return the limits of reading a file that differ from the defaults. Raises InputError."""
+    """Return the limits of reading a file that differ from the defaults.
+
+    Raises InputError: a limit is not a number, or as ``parse_pairs``
+    """
     return _read_pairs("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
 def parse_chunking(options: ModelOptions) -> Chunking:
-    """Return the options that describe a model of chunks. Raises InputError."""
+    """Return the options that describe a model of chunks.
+
+    Raises InputError: a value cannot be read, or as ``parse_pairs``
+    """
     return Chunking(
         _states(options.state),
         _read_pairs("--context", options.context, "a number of frames", "input=64", _parse_number),

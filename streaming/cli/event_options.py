@@ -36,7 +36,10 @@ class EventOptions:
     ] = None
 
     def choice(self) -> "DetectorChoice | None":
-        """Return the chosen detector; None if frames are to be written. Raises InputError."""
+        """Return the chosen detector; None if frames are to be written.
+
+        Raises InputError: ``--events`` is missing, or there is no such detector or parameter
+        """
         if self.events is None and not self.event:
             return None
         from pulse.errors import InputError

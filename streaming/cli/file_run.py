@@ -25,7 +25,10 @@ from streaming.terminal.progress import progress
 
 
 def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
-    """Run a model over a file of frames or audio. Raises InputError."""
+    """Run a model over a file of frames or audio.
+
+    Raises InputError: a file cannot be read or written, or does not fit the model
+    """
     if request.has_frames and request.read is not None:
         return _run_frames(opened, program, request, request.read)
     return _run_audio(opened, program, request)
@@ -82,7 +85,7 @@ def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
 
 
 def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
-    """Return the rate of a model that takes audio. Raises InputError for others."""
+    """Return the rate of a model that takes audio. Raises InputError: it takes none."""
     if sound_inputs(program) and opened.rate_hz is not None:
         return opened.rate_hz
     port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
@@ -94,7 +97,7 @@ def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
 
 
 def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[OutputRoute]:
-    """Return the target of each output. Raises InputError."""
+    """Return the target of each output. Raises InputError: there is no such output, or a file does not fit it."""
     sound_input, audio, events = sound_inputs(program)[0], request.audio, request.events
     if audio.out_routes:
         return _named_routes(program, sound_input, audio.out_routes, request)
@@ -114,7 +117,10 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
 def _named_routes(
     program: Program, sound_input: Port, texts: list[str], request: RunRequest
 ) -> list[OutputRoute]:
-    """Return the output routes of --out. Raises InputError."""
+    """Return the output routes of --out.
+
+    Raises InputError: a text is not NAME=FILE, or a file does not fit its outputs
+    """
     ports: dict[str, list[Port]] = {}
     for text in texts:
         name, equals, path = text.partition("=")

@@ -17,7 +17,7 @@ class LiveOptions:
 
     live: Annotated[
         bool,
-        _option("--live", help="Run from microphone to loudspeaker, until Ctrl-C."),
+        _option("--live", help="Run from microphone to loudspeaker, until you press q or Ctrl-C."),
     ] = False
     microphone: Annotated[
         str | None,
@@ -90,7 +90,9 @@ class LiveOptions:
     reconnect: Annotated[
         str | None,
         _option(
-            metavar="HOW", help="Reopen a lost device when it returns, and keep or reset the model's state."
+            metavar="keep|reset",
+            help="Reopen a lost device when it returns, and keep or reset the model's state. Default: a lost device "
+            "ends the run.",
         ),
     ] = None
     seconds: Annotated[

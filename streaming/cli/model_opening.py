@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
-    """Load a model with its options, as every command does. Raises PulseError."""
+    """Load a model with its options, as every command does.
+
+    Raises PulseError: an option is not valid, or the model cannot be read
+    """
     return load_source(
         path,
         parse_module_options(path, options),
@@ -33,7 +36,10 @@ def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
 
 
 def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
-    """Load a model that streams, with its rate. Raises PulseError."""
+    """Load a model that streams, with its rate.
+
+    Raises PulseError: as ``load_model``, or it does not stream, or has no valid rate
+    """
     model = load_model(path, options)
     pulsify_options: PulsifyOptions = {"max_context": options.max_context}
     return OpenedModel.of(model, options.rate, options.pulse, pulsify_options, builtin=path is None)
@@ -51,5 +57,8 @@ def open_or_carried(path: Path | None, options: ModelOptions, program_options: P
 
 
 def compile_opened(opened: OpenedModel, options: ProgramOptions, live: bool = False) -> Program:
-    """Compile a program, and what else a live run needs. Raises PulseError."""
+    """Compile a program, and what else a live run needs.
+
+    Raises PulseError: the backend does not run it with these options
+    """
     return opened.compile(options.backend, options, live).with_threads(options.threads)

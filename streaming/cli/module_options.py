@@ -38,7 +38,10 @@ def parse_module_options(path: Path | None, options: ModelOptions) -> dict[str, 
 
 
 def _read_example(texts: Sequence[str]) -> Any:
-    """Return tensors of noise: a tuple, or a dict by name. Raises InputError."""
+    """Return tensors of noise: a tuple, or a dict by name.
+
+    Raises InputError: a text is no shape or file, or some inputs have no name of their own
+    """
     from pulse.torch import import_torch
 
     torch = import_torch()
@@ -54,7 +57,10 @@ def _read_example(texts: Sequence[str]) -> Any:
 
 
 def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
-    """Return a .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
+    """Return a .npy file, or noise of a shape: integers and booleans are 0 and 1.
+
+    Raises InputError: the text is neither, or the file cannot be read
+    """
     if text.lower().endswith(".npy"):
         from streaming.audio.frame_files import read_arrays
 
@@ -76,7 +82,10 @@ def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
 
 
 def _read_dynamic(texts: Sequence[str] | None) -> dict[str, dict[int, str]] | None:
-    """Return ``["x=2:T"]`` as ``from_torch`` takes it; T is the default. Raises InputError."""
+    """Return ``["x=2:T"]`` as ``from_torch`` takes it; T is the default.
+
+    Raises InputError: a text has no name or no axis
+    """
     if texts is None or list(texts) == ["none"]:
         return None if texts is None else {}
     axes: dict[str, dict[int, str]] = {}

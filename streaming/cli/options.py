@@ -147,30 +147,34 @@ class ModelOptions:
         typer.Option(
             metavar="IN=OUT",
             help="A state: its input, and the output that is its next value. Give all states or none; "
-            "without this option they are detected.",
+            "without this option they are detected. May be repeated.",
         ),
     ] = None
     initial: Annotated[
         list[str] | None,
         typer.Option(
             metavar="IN=VALUE",
-            help="First value of a state: a number, a list or a .npy file. Default: zeros.",
+            help="First value of a state: a number, a list or a .npy file. Default: zeros. May be repeated.",
         ),
     ] = None
     context: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="IN=FRAMES", help="Number of past frames with which each chunk of an input begins."
+            metavar="IN=FRAMES",
+            help="Number of past frames with which each chunk of an input begins. May be repeated.",
         ),
     ] = None
     axis: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0."),
+        typer.Option(
+            metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0. May be repeated."
+        ),
     ] = None
     delay: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="OUT=FRAMES", help="Leading frames of an output that are not part of the result."
+            metavar="OUT=FRAMES",
+            help="Leading frames of an output that are not part of the result. May be repeated.",
         ),
     ] = None
     keep: Annotated[
@@ -179,14 +183,14 @@ class ModelOptions:
     ] = None
     ignore_value_info: Annotated[
         bool,
-        typer.Option("--ignore-value-info", help="Ignore the shapes of inner wires in the file."),
+        typer.Option("--ignore-value-info", help="Ignore the shapes that the file states for inner wires."),
     ] = False
     budget: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LIMIT=NUMBER",
-            help="Limit on the work of reading the file: nodes that its loops unfold to, elements of constants, "
-            "or estimated seconds for these. May be repeated.",
+            help="Limit on reading the file: nodes=N (after loops are unfolded), elements=N (of computed constants) "
+            "or seconds=N (to compute them, estimated). May be repeated.",
         ),
     ] = None
     signature: Annotated[

@@ -47,7 +47,7 @@ def describe_models(
     """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its path.
 
     hop      samples from one frame to the next, if known
-    Raises PulseError
+    Raises PulseError: a model cannot be read, nothing usual fits its input, or two do not fit
     """
     from pulse import formats as formats  # registers the formats
     from pulse.recipes.embedded import embedded_recipe, embedded_text
@@ -66,13 +66,16 @@ def describe_models(
 
 
 def write_recipe(text: str, path: Path) -> None:
-    """Write a recipe. Raises InputError."""
+    """Write a recipe. Raises InputError: it cannot be written."""
     with complete_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def embed_in(text: str, context: "RecipeContext", path: Path) -> None:
-    """Write the model of a recipe with the recipe inside. Raises PulseError, InputError."""
+    """Write the model of a recipe with the recipe inside.
+
+    Raises LoadError: the recipe names several models, or does not open there; InputError: the file cannot be written
+    """
     from pulse.recipes.embedding import embed_recipe, require_opens
 
     model = embed_recipe(text, context).SerializeToString()

@@ -84,7 +84,10 @@ class RunRequest:
 def sort_paths(
     model: Path | None, source: Path | None, target: Path | None, audio: AudioOptions, live: bool
 ) -> tuple[Path | None, Path | None, Path | None]:
-    """Sort MODEL, IN and OUT: an audio file as MODEL is IN; one file after ``--in`` is OUT. Raises InputError."""
+    """Sort MODEL, IN and OUT: an audio file as MODEL is IN; one file after ``--in`` is OUT.
+
+    Raises InputError: three files are given, and MODEL is an audio file
+    """
     if model is not None and is_audio_source(model):
         if target is not None:
             raise InputError(f"{model}: is an audio file, but a model is expected here; give [MODEL] IN OUT")

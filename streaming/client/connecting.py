@@ -100,7 +100,10 @@ class Servers:
     async def _resume_on(
         self, stack: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
     ) -> tuple[ClientSocket, Message]:
-        """Resume a lost stream on a server, or restart it if all its frames are still here. Raises ClientError."""
+        """Resume a lost stream on a server, or restart it if all its frames are still here.
+
+        Raises ClientError: the server refuses it
+        """
         try:
             return await self._open_on(stack, url, hello)
         except ClientError as error:
@@ -110,7 +113,7 @@ class Servers:
         return await self._open_on(stack, url, again)
 
     async def _open_on(self, stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
-        """Open a stream on this server, or on others that it names. Raises ClientError."""
+        """Open a stream on this server, or on others that it names. Raises ClientError: they refuse it."""
         try:
             return await self._connect(stack, url, hello)
         except ClientError as error:

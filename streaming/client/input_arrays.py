@@ -27,7 +27,10 @@ def arrays_by_port(
 
 
 def _fit(port: StreamPort, array: Array) -> Array:
-    """Return the array in the port's shape; plain samples are reshaped. Raises InputError."""
+    """Return the array in the port's shape; plain samples are reshaped.
+
+    Raises InputError: its shape or type does not fit
+    """
     if port.kind == "sound" and array.ndim == 1:
         array = array.reshape([-1 if size is None else size for size in port.shape])
     shape = tuple(None if axis == port.axis else size for axis, size in enumerate(array.shape))

@@ -216,7 +216,7 @@ def begin_process() -> "subprocess.Popen[bytes]":
 
 
 def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
-    """Let a process compile the function of that name. Raises CompileError."""
+    """Let a process compile the function of that name. Raises CompileError: the process has ended."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(BrokenPipeError):
         process.stdin.write(f"{_module_of(name)} {name}\n".encode())

@@ -12,7 +12,7 @@ QUALITY = QUALITIES["medium"]
 
 
 def write_sound(build: Build, ports: SoundPorts) -> list[Path]:
-    """Write its header and source to the work folder; the objects that belong to it.
+    """Write the header and the source of the sound blocks to the work folder, compile them, return the objects to link.
 
     The library's header is already in the folder of the result.
 

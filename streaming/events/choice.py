@@ -102,7 +102,7 @@ class DetectorChoice:
 
 
 def _value(name: str, text: str, value_type: Any) -> Any:
-    """Parse the value of a parameter. Raises InputError."""
+    """Parse the value of a parameter. Raises InputError: the text is not of the type."""
     try:
         if value_type is bool:
             return TRUTH[text.lower()]

@@ -114,7 +114,10 @@ class Detector(ABC, Generic[StateT]):
         return self.clock.time_s(frames)
 
     def _rows(self, frames: Array) -> Array:
-        """Convert frames to an array [frames, classes] of f64. Raises InputError."""
+        """Convert frames to an array [frames, classes] of f64.
+
+        Raises InputError: they have another shape, or are not probabilities
+        """
         if frames.ndim not in (1, 2) or frames.dtype.kind not in "fiub":
             shape_text = f"{frames.dtype} {list(frames.shape)}"
             raise InputError(f"{shape_text}: probabilities are numbers [frames] or [frames, classes]")

@@ -16,7 +16,7 @@ class EventsOutput(NotCopyable):
     """Takes the frames of an output block by block, and writes the events in them.
 
     detector  the detector
-    axis      the axis of frames
+    axis      the time axis
     sink      the writer of events, open as long as the ``with`` block
     """
 

@@ -134,7 +134,8 @@ class Executor(NotCopyable):
         source, channel  see ``stream``
         sink             a function or coroutine function that takes outputs, a memory stream, the path of a file, or
                          a ``Sink``
-        Raises           any error of the source or sink; InputError; ExecutorError
+        Raises           any error of the source or sink; InputError: they do not fit the model; ExecutorError: the
+                         executor is not open, or was late
         """
         source = make_source(source)
         audio = source if isinstance(source, AsyncAudioSource) else None
@@ -211,7 +212,10 @@ class Executor(NotCopyable):
 
 
 def _make_specialisation(program: Program) -> "BackgroundSpecialisation":
-    """Return specialised kernels for a program, not begun. Raises InputError."""
+    """Return specialised kernels for a program, not begun.
+
+    Raises InputError: the program has no instructions that could be specialised
+    """
     from streaming.compilation.specialisation import BackgroundSpecialisation
 
     return BackgroundSpecialisation(program)

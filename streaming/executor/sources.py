@@ -153,7 +153,10 @@ async def _run_blocking(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlo
 def _audio_blocks(
     source: AsyncAudioSource, program: Program, rate_hz: int | None, channel: str
 ) -> AsyncGenerator[InputBlock]:
-    """Yield audio in the shape of the model's inputs. Raises InputError."""
+    """Yield audio in the shape of the model's inputs.
+
+    Raises InputError: the channels do not fit the inputs, or the rate is not known
+    """
     ports = sound_inputs(program)
     choice = channels_of_source(program, ports, source.channels, channel)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
@@ -180,7 +183,7 @@ def _audio_blocks(
 
 
 def require_rate(rate_hz: int | None) -> int:
-    """Return the model's rate. Raises InputError if it is unknown."""
+    """Return the model's rate. Raises InputError: it is unknown."""
     if rate_hz is None:
         raise InputError("audio needs the model's rate: give rate_hz to the executor")
     return rate_hz

@@ -35,7 +35,7 @@ class Stream(NotCopyable):
         """Return output name -> the valid frames that are ready, which the caller owns; some output has at least one.
 
         Outputs known only at the end of the stream come with the last frames. Raises the source's error, after all
-        earlier frames; InputError: blocks, or a length, that the model does not take; ExecutorError.
+        earlier frames; InputError: blocks, or a length, that the model does not take; ExecutorError: late, or closed.
         """
         if self._closed:
             raise StopAsyncIteration

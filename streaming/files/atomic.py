@@ -35,7 +35,7 @@ def kind_of(path: Path) -> str:
 def temporary_file(path: Path) -> Path:
     """Create an empty file in the folder of ``path`` to write to first, with the permissions of any new file.
 
-    Raises InputError if the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
+    Raises InputError: the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
     """
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")

@@ -10,7 +10,10 @@ from streaming.files.atomic import publish, temporary_file, write_error
 
 
 def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
-    """Write with the function of a raw file, which may take a part at a time. Raises OSError, perhaps after a part."""
+    """Write with the function of a raw file, which may take a part at a time.
+
+    Raises OSError: the function does, perhaps after a part
+    """
     unwritten = memoryview(data)
     while unwritten:
         unwritten = unwritten[write(unwritten) :]
@@ -47,7 +50,10 @@ class PartialFile(NotCopyable):
             raise write_error(self.path, error.strerror) from error
 
     def publish(self, path: Path | None = None) -> None:
-        """End the file and rename it to its name, or another one. Raises InputError; the file is then removed."""
+        """End the file and rename it to its name, or another one.
+
+        Raises InputError: it cannot be renamed; then it is removed
+        """
         self._file.close()
         publish(self.temporary_path, path or self.path)
 

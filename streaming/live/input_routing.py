@@ -61,7 +61,10 @@ def route_inputs(
 def _channels(
     host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
 ) -> tuple[int, ...]:
-    """Return the channel of each input: as given, or in the order of the inputs. Raises InputError."""
+    """Return the channel of each input: as given, or in the order of the inputs.
+
+    Raises InputError: one is missing, or the source does not have it
+    """
     numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
         channels = source.channels if host.is_finite else min(source.channels, len(names))

@@ -69,7 +69,7 @@ class Live(NotCopyable):
     ) -> None:
         require_program(program)
         if reconnect not in RECONNECTS:
-            raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
+            raise InputError(f"reconnect {reconnect!r}: give 'keep', 'reset' or None")
         self.plan, self.realtime = plan, realtime
         self.host = PortAudio() if host is None else host
         self.devices = PlannedDevices(self.host, plan, program)

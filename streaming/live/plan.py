@@ -164,7 +164,7 @@ class PlannedDevices:
 
 
 def _channels_in(channels: Channels, source: Endpoint) -> int:
-    """Return the number of channels to open for a choice. Raises InputError."""
+    """Return the number of channels to open for a choice. Raises InputError: the source does not have it."""
     if channels.index is None:
         return min(source.channels, MAX_DEVICE_CHANNELS)
     channels.streams(source.channels)

@@ -234,14 +234,14 @@ class NativeResampler(NotCopyable):
         self._changing = False
 
     def snapshot(self) -> bytes:
-        """Return the state between two blocks, including the tuning. Raises InputError if a call was interrupted."""
+        """Return the state between two blocks, including the tuning. Raises InputError: a call was interrupted."""
         self._require_whole()
         state = self.state
         numbers = [self.rate_in_hz, self.rate_out_hz, state.taps, state.fraction, state.step]
         return pack(numbers, [self.history[state.first : state.end].tobytes()])
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot, bit-identically. Raises InputError, without changes, if it does not match."""
+        """Continue from a snapshot, bit-identically. Raises InputError: it does not match; nothing is changed."""
         (rate_in_hz, rate_out_hz, taps, fraction, step), content = unpack_one(snapshot, 5)
         state, frames = self.state, len(content) // FLOAT_BYTES
         ours = self.rate_in_hz, self.rate_out_hz, state.taps

@@ -65,7 +65,7 @@ def import_named(name: ModuleName) -> Any:
 
 @contextmanager
 def user_code(name: ModuleName, action: str) -> Generator[None]:
-    """Run the user's code: its prints go to stderr. Raises InputError, with the place, if it raises.
+    """Run the user's code: its prints go to stderr. Raises InputError: it raises an error.
 
     action  its name in the message
     """

@@ -203,7 +203,7 @@ def _choose_rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tupl
 
 
 def _stated_rate(model: LoadedModel, rate_hz: int | None) -> int | None:
-    """Return the rate in the metadata; None if there is none. Raises InputError."""
+    """Return the rate in the metadata; None if there is none. Raises InputError: it is not an integer."""
     stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
     if stated_hz is None and text is not None and rate_hz is None:
         raise InputError(

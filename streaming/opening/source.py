@@ -25,7 +25,7 @@ def load_source(
 ) -> LoadedModel:
     """Load a file, or the PyTorch module that is called ``package.module:name``; None: the built-in model.
 
-    A program is loaded without importing readers of models. Raises PulseError.
+    A program is loaded without importing readers of models. Raises PulseError: it cannot be read.
 
     of_module   arguments of ``load_module``, if it is a module; other arguments are those of ``pulse.load``
     of_reading  those that only a file takes which is still to be read

@@ -33,10 +33,11 @@ def load_module(
     method: str | None = None,
     **options: Any,
 ) -> "LoadedModel":
-    """Return the model of a module, which proofs then run too. Raises PulseError.
+    """Return the model of a module, which proofs then run too.
 
     example, dynamic, method  as for ``pulse.from_torch``, in place of those that come with the module
     options                   arguments of ``pulse.load``
+    Raises                    PulseError: there is no such module, it has no example, or it cannot be exported
     """
     from pulse.torch import import_torch
     from pulse.torch import load_module as load_torch_module
@@ -58,7 +59,10 @@ def load_module(
 
 
 def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
-    """Return a module, or the result of a class or function without required arguments. Raises InputError."""
+    """Return a module, or the result of a class or function without required arguments.
+
+    Raises InputError: it is something else
+    """
     is_function = not isinstance(value, torch.nn.Module) and callable(value)
     if is_function:
         value = _call(name, value)

@@ -90,7 +90,8 @@ def compile_to_file(
 
     choice   the streams of the proof; None for no proof
     specialisation  the effect of specialised kernels, for the report
-    Raises   WriteError; InputError: a name that does not end in .pulse
+    Raises   WriteError: inner wires are fetched, or the file cannot be written; InputError: a name that does not end
+             in .pulse
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
     if path.suffix.lower() != SUFFIX:

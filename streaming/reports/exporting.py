@@ -67,7 +67,8 @@ def export(
     """Write the file, prove it, and only then publish it; no file appears if it differs from the offline model.
 
     choice   the streams of the proof; None for no proof
-    Raises   WriteError; InputError: an unknown suffix, a folder that cannot be written to, NNEF that exists already
+    Raises   WriteError: an op cannot be written; InputError: an unknown suffix, a folder that cannot be written to,
+             NNEF that exists already
     """
     if is_nnef(path):
         return _export_nnef(opened, pulsed, path, choice)

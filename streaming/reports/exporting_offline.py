@@ -69,7 +69,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
     """Write the decluttered model as NNEF, prove it in tract, and only then publish it.
 
     choice   the lengths of the proof; None for no proof
-    Raises   WriteError; InputError: a folder of this name exists, or cannot be written
+    Raises   WriteError: an op cannot be written; InputError: a folder of this name exists, or cannot be written
     """
     archive = opened.typed_model.to_nnef()
     proof, reason, skipped = None, "", choice is None or not has_tract()

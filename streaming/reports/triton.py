@@ -44,7 +44,7 @@ def export_triton(
     """Write ``<folder>/<name>/config.pbtxt`` and ``<folder>/<name>/1/model.onnx``, all at once, if the proof holds.
 
     choice   the streams of the proof of the ONNX model; None for no proof
-    Raises   WriteError; InputError: the model's folder exists already, or cannot be written
+    Raises   WriteError: an op cannot be written; InputError: the model's folder exists already, or cannot be written
     """
     name = model_name(opened.title)
     path = folder / name

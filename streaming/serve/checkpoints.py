@@ -80,7 +80,7 @@ class Checkpoint:
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
-    """Yield consecutive messages, each preceded by its length. Raises ValueError, struct.error."""
+    """Yield consecutive messages, each preceded by its length. Raises ValueError, struct.error: the data is damaged."""
     offset = 0
     while offset < len(data):
         (size,) = LENGTH.unpack_from(data, offset)

@@ -193,7 +193,10 @@ class Connection(NotCopyable):
         raise ProtocolError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """Return the checkpoint from which the stream continues. Raises ProtocolError."""
+        """Return the checkpoint from which the stream continues.
+
+        Raises ProtocolError: the stream cannot be resumed here
+        """
         if self._saving is not None:
             return await self._saving.open(model, hello)
         if hello.resume is not None:

@@ -22,7 +22,7 @@ logger = logging.getLogger("pulse.serve")
 
 
 def open_programs(settings: ServerSettings) -> list[HostedProgram]:
-    """Return the models of a server, compiled. Raises PulseError."""
+    """Return the models of a server, compiled. Raises PulseError: a model cannot be read or compiled."""
     programs: list[HostedProgram] = []
     for model in settings.models:
         source = load_source(model.path, chunking=Chunking(pulse=model.pulse))

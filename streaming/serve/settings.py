@@ -134,12 +134,15 @@ class ServerSettings:
 
 
 def read_settings(path: Path) -> ServerSettings:
-    """Read settings from a TOML file; paths are relative to it. Raises InputError, naming the file and the key."""
+    """Read settings from a TOML file; paths are relative to it. Raises InputError as ``read_toml``."""
     return read_toml(path, lambda table: read_table(table, path.parent))
 
 
 def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> SettingsT:
-    """Return the settings that a function makes from the table in a file. Raises InputError, naming the file."""
+    """Return the settings that a function makes from the table in a file.
+
+    Raises InputError: it cannot be read, or a key or value is not valid
+    """
     try:
         return parse(tomllib.loads(path.read_text("utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -14,8 +14,9 @@ from tests.shared import shared_path
 ort = pytest.importorskip("onnxruntime")
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("pulse_frames", [1, 8, 10])
-def test_streamed_agrees_with_offline_and_the_twin(pulse_frames: int) -> None:
+def test_streamed_agrees_with_offline_and_the_twin(pulse_frames: int, backend: str) -> None:
     path, twin = (
         shared_path("models/fireredvad_stream.onnx"),
         shared_path("models/fireredvad_stream_cached.onnx"),
@@ -34,7 +35,6 @@ def test_streamed_agrees_with_offline_and_the_twin(pulse_frames: int) -> None:
     for start in range(0, 47, pulse_frames):
         probs, state = cached.run(None, {"feat": x[:, start : start + pulse_frames], "caches_in": state})
         frames.append(probs)
-    for backend in BACKENDS:
-        outputs = stream_whole(compile_model(model, backend), {"feat": x})
-        expected.require(outputs, backend)
-        np.testing.assert_allclose(outputs["probs"], np.concatenate(frames, 1), rtol=0, atol=1e-6)
+    outputs = stream_whole(compile_model(model, backend), {"feat": x})
+    expected.require(outputs, backend)
+    np.testing.assert_allclose(outputs["probs"], np.concatenate(frames, 1), rtol=0, atol=1e-6)

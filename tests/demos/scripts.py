@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import ROOT
 
 
 def run_demo(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,10 +16,10 @@ from streaming.builtin import model_path, noisy_path
 from streaming.deploy.building import build_model, find_target
 from streaming.opening.opened_model import OpenedModel
 from streaming.opening.source import load_source
+from tests.sources import ROOT
 from tests.streaming.deploy.building import HERE, PULSE, build, compile_program
 from tests.streaming.models import filter_model
 
-ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "demos" / "c" / "denoise.c"
 CMAKE = """
 cmake_minimum_required(VERSION 3.13)

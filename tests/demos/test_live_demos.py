@@ -14,9 +14,10 @@ import soundfile
 from bench.live.server import jack_server
 from streaming.builtin import model_path, noisy_path, voice_path
 from tests.demos.measurements import assert_measured
-from tests.demos.scripts import ROOT, run_demo
+from tests.demos.scripts import run_demo
 from tests.live.jack_playback import JACK, demo_command, play_sound
 from tests.live.servers import found_here, server_or_skip
+from tests.sources import ROOT
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.demos.scripts import ROOT
+from tests.sources import ROOT
 from tests.waiting import wait_in_task
 
 FOLDER = ROOT / "demos" / "serve"

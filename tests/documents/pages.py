@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import ROOT
+
 NAMES = ("*.md", "docs/*.md", "docs/decisions/*.md", "bench/*.md", "demos/*.md", "demos/*/*.md")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

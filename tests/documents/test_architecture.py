@@ -1,6 +1,7 @@
 """ARCHITECTURE.md has a row for each package."""
 
-from tests.documents.pages import ROOT, pages
+from tests.documents.pages import pages
+from tests.sources import ROOT
 
 
 def test_every_package_has_a_row() -> None:

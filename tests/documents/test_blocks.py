@@ -14,7 +14,8 @@ import pytest
 from streaming.executor import Microphone
 from streaming.live.file_host import FileHost
 from tests.documents.block_setups import ELSEWHERE, SETUPS
-from tests.documents.pages import ROOT, pages
+from tests.documents.pages import pages
+from tests.sources import ROOT
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import pytest
 
 import pulse
 import streaming
-from tests.documents.pages import ROOT, pages
+from tests.documents.pages import pages
 from tests.documents.vocabulary import commands, definitions, docstrings, messages
-from tests.sources import modules_in, name_of, nodes_in, tree_of
+from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
@@ -46,6 +46,8 @@ RULES = {
     ),
     "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
     "as in, not as of": r"\bas of ``",
+    "the time axis, not the axis of time or of frames": r"\baxis of (time|frames)\b",
+    "quantised, not quantized": r"(?<![\w-])quantiz(ed|es|ing)\b",
 }
 """Rule of words in CONTRIBUTING -> pattern of excluded text."""
 REAL_MEANINGS = re.compile(

@@ -11,9 +11,9 @@ from itertools import groupby, product
 import pytest
 
 from pulse.errors import InputError
-from tests.documents.pages import ROOT, SPAN, Page, pages
+from tests.documents.pages import SPAN, Page, pages
 from tests.documents.vocabulary import commands, files, members, modules, script_options, texts, words
-from tests.sources import modules_in, nodes_in, tree_of
+from tests.sources import ROOT, modules_in, nodes_in, tree_of
 
 PAGES = pages().values()
 by_name = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

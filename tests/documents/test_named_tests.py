@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from tests.documents.pages import ROOT, Page, pages
+from tests.documents.pages import Page, pages
+from tests.sources import ROOT
 
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 

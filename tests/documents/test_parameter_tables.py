@@ -1,4 +1,4 @@
-"""Tables of docstrings: the names in them exist, and a class that holds values explains each of its fields."""
+"""Tables of docstrings: the names in them exist, a class that holds values explains its fields, errors have causes."""
 
 import ast
 import re
@@ -18,6 +18,9 @@ TABLES_REQUIRED = re.compile(r"pulse/(ops/)?\w+\.py|streaming/(native/control_bl
 """Files whose classes with this many fields have a table. A table is complete in all files."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MAKERS = ("__init__", "__new__")
+ERRORS = r"(?:[A-Z]\w*(?:Error|Exception)|struct\.error)"
+WITHOUT_CAUSE = re.compile(rf"\b(?:Raises|;)\s+{ERRORS}(?:,\s+{ERRORS})*+(?!\w|:\s|\s+as\s+``)")
+"""An error without its cause, or with another form than ``Raises LoadError: it is damaged``."""
 
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
@@ -129,3 +132,34 @@ def test_classes_that_hold_values_explain_their_fields() -> None:
         and (classes := [*unexplained_fields(tree_of(path), bool(TABLES_REQUIRED.fullmatch(name)))])
     }
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("Read it. Raises LoadError: it is damaged.", False),
+        ("Read it. Raises LoadError as ``load``.", False),
+        ("Read it.\n\n    Raises LoadError, InputError: it is damaged\n", False),
+        ("Read it. Raises LoadError: it is damaged; InputError: it is closed.", False),
+        ("Read it. Raises LoadError.", True),
+        ("Read it. Raises LoadError. Then close it.", True),
+        ("Read it. Raises LoadError, InputError.", True),
+        ("Read it. Raises LoadError if it is damaged.", True),
+        ("Read it. Raises LoadError, naming the file.", True),
+        ("Read it.\n\n    Raises   LoadError\n", True),
+        ("Read it.\n\n    Raises   LoadError; InputError: it is closed\n", True),
+    ],
+)
+def test_errors_without_a_cause_are_found(text: str, is_wrong: bool) -> None:
+    assert bool(WITHOUT_CAUSE.search(text)) == is_wrong
+
+
+def test_errors_of_docstrings_have_causes() -> None:
+    texts = {
+        f"{name_of(path)}: {node.name}": text
+        for path in modules_in(*FOLDERS)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, Definition) and (text := ast.get_docstring(node))
+    }
+    assert len(texts) > 3000
+    assert not [name for name, text in texts.items() if WITHOUT_CAUSE.search(text)]

@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.documents.pages import ROOT
 from tests.documents.tags import Tag, tags_of
+from tests.sources import ROOT
 
 SITE = ROOT / "build" / "site"
 MISSING = [name for name in ("sphinx", "myst_parser", "furo", "matplotlib") if find_spec(name) is None]

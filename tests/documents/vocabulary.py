@@ -8,8 +8,7 @@ from functools import cache
 import typer.main
 
 from streaming.cli.commands import app
-from tests.documents.pages import ROOT
-from tests.sources import modules_in, name_of, nodes_in, tree_of
+from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 FOLDERS = ("pulse", "streaming", "bench", "demos", "docs", "tests")
 WORD = re.compile(r"[^\W\d]\w*")

@@ -5,11 +5,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-
+from tests.sources import ROOT
 
 PEAK_MIB = 1024
 """Memory that a process may use; its limit is twice that."""
@@ -26,7 +24,7 @@ def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
 
 
 def assert_harmless(*arguments: object) -> Counter[str]:
-    """Run all files of a worker; return how far they went. Raises AssertionError if one fails."""
+    """Run all files of a worker; return how far they went. Raises AssertionError: one fails."""
     stages: Counter[str] = Counter()
     for report in outcomes(*arguments):
         assert not report["failure"], f"{report['end']}:\n{report['failure']}"

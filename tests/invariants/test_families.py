@@ -3,7 +3,6 @@
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -17,9 +16,8 @@ from pulse.program.kernels.elementwise_microops import MICRO_OPS
 from tests.invariants.imports import import_graph, siblings
 from tests.pulse.cases import families as cases
 from tests.pulse.tflite.cases import families as tflite_cases
-from tests.sources import modules_in, name_of, nodes_in, tree_of
+from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
-ROOT = Path(__file__).parents[2]
 FAMILIES: Mapping[str, str] = {
     "elementwise": "functions of single entries, casts, bits",
     "reduce": "reductions, places of an extreme",

@@ -17,7 +17,7 @@ def test_fuzzed_models_agree_or_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_fuzzed_models_agree_or_are_refused() -> None:
-    """They are ten thousand models on all backends."""
+    """Ten thousand models, on all backends."""
     outcomes = fuzz(range(1_000, 11_000), backends)
     print(dict(outcomes))
     assert sum(outcomes.values()) == 10_000

@@ -18,7 +18,7 @@ def test_files_changed_at_random_are_harmless() -> None:
     assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
 
 
-def test_files_made_to_do_harm_do_none(tmp_path: Path) -> None:
+def test_hostile_files_are_harmless(tmp_path: Path) -> None:
     """Each file may take less than the others, as some of them take all that they may."""
     write_all(tmp_path / "models")
     stages = assert_harmless(tmp_path / "models", "--small")
@@ -34,7 +34,7 @@ def test_tflite_files_changed_at_random_are_harmless(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_made_to_do_harm_do_none_within_the_usual_budget(tmp_path: Path) -> None:
+def test_hostile_files_are_harmless_within_the_usual_budget(tmp_path: Path) -> None:
     write_all(tmp_path / "models")
     assert_harmless(tmp_path / "models")
 

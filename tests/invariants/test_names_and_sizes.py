@@ -1,4 +1,4 @@
-"""Functions are verbs or name what they give, and fit on a screen; files fit on a few screens."""
+"""Functions are verbs or name what they return, and fit on a screen; files fit on a few screens."""
 
 import ast
 import itertools
@@ -27,6 +27,8 @@ PREPOSITIONS = """
     beyond by down during for from in inside into near of off on onto out outside over past per round since through
     throughout till to toward towards under until up upon via with within without
 """
+ADJECTIVES = {"both", "either", "plain", "spatial"}
+"""Adjectives and pronouns that once were names of functions, without the noun: ``plain``."""
 WORDS = {
     "embed": "a verb",
     "feed": "a verb",
@@ -77,12 +79,12 @@ def is_constructor(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def misnamed_functions(tree: ast.Module) -> Iterator[str]:
-    """The names of functions that are bare participles or prepositions."""
+    """The names of functions that are bare participles, adjectives or prepositions."""
     for node in nodes_in(tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         word = node.name.strip("_")
-        if is_participle(word) and not is_statement(node):
+        if (is_participle(word) or word in ADJECTIVES) and not is_statement(node):
             yield word
         if is_preposition(word) and not is_constructor(node):
             yield word
@@ -96,6 +98,7 @@ def misnamed_functions(tree: ast.Module) -> Iterator[str]:
         ("class A:\n  @property\n  def muted(self) -> bool: ...", []),
         ("class A:\n  @property\n  def waiting(self) -> int: ...", ["waiting"]),
         ("def joined_frames(x): ...\ndef feed(x): ...", []),
+        ("def plain(x): ...\ndef plain_text(x): ...\ndef _spatial(x): ...", ["plain", "spatial"]),
         ("def chosen(x): ...\nasync def _hidden(x): ...", ["chosen", "hidden"]),
         ("def laid_out(x): ...\ndef counted_out(x): ...", ["laid_out", "counted_out"]),
         ("def take_out(x): ...\nclass A:\n  @property\n  def frames_out(self) -> int: ...", []),

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import soundfile
@@ -15,10 +14,10 @@ from bench.live.server import JackServer
 from streaming.builtin import noisy_path
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.sound_player import Cassette
+from tests.sources import ROOT
 from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
-ROOT = Path(__file__).parents[2]
 RATE_HZ = 16_000
 
 

@@ -4,14 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from shutil import which
 
 import pytest
 
 from tests.live.servers import skip_or_fail
+from tests.sources import ROOT
 
-ROOT = Path(__file__).parents[2]
 SKIPPED = 77
 LIMIT_S = 300
 """All of it may have to be compiled first."""

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from bench.live.server import jack_server
-from tests.live.own_process import LIMIT_S, ROOT
+from tests.live.own_process import LIMIT_S
 from tests.live.servers import server_or_skip
+from tests.sources import ROOT
 
 ANOTHER = """
 from bench.live.server import jack_server

@@ -19,7 +19,7 @@ def stream_in_this_process(
     return os.getpid(), join_calls(program, [ready, rest])
 
 
-def go_on(session: Session, x: Array) -> tuple[dict[str, Array], Session]:
+def continue_stream(session: Session, x: Array) -> tuple[dict[str, Array], Session]:
     """Push more frames into a session of another process; return the outputs and the session."""
     return session.push(x), session
 

@@ -32,7 +32,7 @@ from tests.pulse.program.programs import (
     program,
     pulsed_model,
 )
-from tests.streaming.processes import attributes, go_on, stream_in_this_process
+from tests.streaming.processes import attributes, continue_stream, stream_in_this_process
 
 KINDS = [("windows", *form) for form in FORMS] + [(name, "numba", "f32") for name in MODELS[1:]]
 WAYS = {
@@ -142,7 +142,7 @@ def test_a_session_continues_in_another_process_and_comes_back(workers: ProcessP
         session = begin_session(program(name, backend, form))
         straight = copy.deepcopy(session)
         x, more = block(session.program, 9, 1), block(session.program, 6, 2)
-        outputs, back = workers.submit(go_on, session, x).result(timeout=120)
+        outputs, back = workers.submit(continue_stream, session, x).result(timeout=120)
         assert are_bit_identical(outputs, straight.push(x)), (name, backend, form)
         assert are_bit_identical(back.push(more), straight.push(more))
         assert are_bit_identical(back.flush(), straight.flush())

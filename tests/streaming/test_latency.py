@@ -51,6 +51,9 @@ def test_merging_equals_recording_all_times(first: list[int], second: list[int])
 
 def test_only_times_beyond_the_deadline_are_missed() -> None:
     assert latency_of([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
+
+
+def test_without_a_deadline_misses_are_not_counted() -> None:
     assert latency_of([10**12]).summary().missed is None
 
 

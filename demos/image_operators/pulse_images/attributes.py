@@ -3,7 +3,7 @@
 from pulse.extend import NodeContext
 
 
-def spatial(node: NodeContext, name: str, rank: int) -> tuple[int, ...]:
+def spatial_integers(node: NodeContext, name: str, rank: int) -> tuple[int, ...]:
     """Return one positive integer for each axis, 1 by default.
 
     Raises LoadError: the number of entries is wrong, or one is not positive

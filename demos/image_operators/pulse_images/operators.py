@@ -18,7 +18,7 @@ from pulse.extend import (
     operator,
     volume,
 )
-from pulse_images.attributes import spatial, spatial_pads
+from pulse_images.attributes import spatial_integers, spatial_pads
 from pulse_images.deform import DeformConv
 from pulse_images.determinant import Det
 from pulse_images.grid import GridSample, SampleMode
@@ -64,8 +64,8 @@ def max_unpool(node: NodeContext) -> OutletId:
         (size - 1) * stride + kernel - before - after
         for size, kernel, stride, (before, after) in zip(
             x.shape[2:],
-            spatial(node, "kernel_shape", rank),
-            spatial(node, "strides", rank),
+            spatial_integers(node, "kernel_shape", rank),
+            spatial_integers(node, "strides", rank),
             spatial_pads(node, rank),
         )
     )
@@ -110,8 +110,8 @@ def deform_conv(node: NodeContext) -> OutletId:
         raise node.error(f"{node.fact(0)} must have two spatial axes")
     (top, bottom), (left, right) = spatial_pads(node, 2)
     op = DeformConv(
-        cast("tuple[int, int]", spatial(node, "strides", 2)),
-        cast("tuple[int, int]", spatial(node, "dilations", 2)),
+        cast("tuple[int, int]", spatial_integers(node, "strides", 2)),
+        cast("tuple[int, int]", spatial_integers(node, "dilations", 2)),
         ((top, bottom), (left, right)),
         node.integer("group", 1),
         node.integer("offset_group", 1),

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 from numba.core import types
 
-from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, means
+from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, implements_in_numba
 from pulse.jit.language import address
 
 
 def declare_pointer_at(function: Callable, result: types.Type) -> None:
     """Declare to numba a function from an address to a pointer, or a struct."""
 
-    @means(function)
+    @implements_in_numba(function)
     def _pointer_at(typingctx, address):
         def build(context, builder, sig, args):
             return builder.inttoptr(args[0], context.get_value_type(result))
@@ -29,7 +29,7 @@ for _function, _result in (
     declare_pointer_at(_function, _result)
 
 
-@means(address.address_of)
+@implements_in_numba(address.address_of)
 def _address_of(typingctx, pointer):
     def build(context, builder, sig, args):
         return builder.ptrtoint(args[0], INT64)

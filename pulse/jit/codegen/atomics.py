@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from numba.core import types
 
-from pulse.jit.codegen.pointer import INT64, WORDS, means
+from pulse.jit.codegen.pointer import INT64, WORDS, implements_in_numba
 from pulse.jit.codegen.structs import StructType, place_of
 from pulse.jit.language import atomics
 from pulse.support.record import record
@@ -32,7 +32,7 @@ def select_word(words, i) -> WordType | None:
     return None
 
 
-@means(atomics.load)
+@implements_in_numba(atomics.load)
 def _load(typingctx, words, i):
     def build(context, builder, sig, args):
         return builder.load_atomic(word.place(builder, args), "acquire", 8)
@@ -41,7 +41,7 @@ def _load(typingctx, words, i):
     return word and (types.int64(*word.types), build)
 
 
-@means(atomics.store)
+@implements_in_numba(atomics.store)
 def _store(typingctx, words, i, value):
     def build(context, builder, sig, args):
         builder.store_atomic(args[2], word.place(builder, args), "release", 8)
@@ -51,7 +51,7 @@ def _store(typingctx, words, i, value):
     return word and (types.none(*word.types, types.int64), build)
 
 
-@means(atomics.replace)
+@implements_in_numba(atomics.replace)
 def _replace(typingctx, words, i, old, new):
     def build(context, builder, sig, args):
         address = word.place(builder, args)
@@ -61,7 +61,7 @@ def _replace(typingctx, words, i, old, new):
     return word and (types.boolean(*word.types, types.int64, types.int64), build)
 
 
-@means(atomics.advance)
+@implements_in_numba(atomics.advance)
 def _advance(typingctx, words, i):
     def build(context, builder, sig, args):
         builder.atomic_rmw("add", word.place(builder, args), INT64(1), "seq_cst")
@@ -71,7 +71,7 @@ def _advance(typingctx, words, i):
     return word and (types.none(*word.types), build)
 
 
-@means(atomics.fence)
+@implements_in_numba(atomics.fence)
 def _fence(typingctx):
     def build(context, builder, sig, args):
         builder.fence("seq_cst")

@@ -6,7 +6,7 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 
 from pulse.jit.codegen.foreign import external
-from pulse.jit.codegen.pointer import INT64, means
+from pulse.jit.codegen.pointer import INT64, implements_in_numba
 from pulse.jit.language import cpu_registers
 from pulse.jit.processor import processor
 
@@ -49,7 +49,7 @@ def _call(builder, name, slot) -> None:
     builder.call(function, [builder.bitcast(slot, BYTE_POINTER)])
 
 
-@means(cpu_registers.flush_denormals)
+@implements_in_numba(cpu_registers.flush_denormals)
 def _flush_denormals(typingctx):
     def build(context, builder, sig, args):
         previous_mode = _float_mode(builder)
@@ -60,7 +60,7 @@ def _flush_denormals(typingctx):
     return types.int64(), build
 
 
-@means(cpu_registers.restore_denormals)
+@implements_in_numba(cpu_registers.restore_denormals)
 def _restore_denormals(typingctx, mode):
     def build(context, builder, sig, args):
         _set_float_mode(builder, args[0])
@@ -69,7 +69,7 @@ def _restore_denormals(typingctx, mode):
     return types.none(types.int64), build
 
 
-@means(cpu_registers.tick_count)
+@implements_in_numba(cpu_registers.tick_count)
 def _tick_count(typingctx):
     def build(context, builder, sig, args):
         counter = "readsteadycounter" if _architecture(builder) == "aarch64" else "readcyclecounter"
@@ -78,7 +78,7 @@ def _tick_count(typingctx):
     return types.int64(), build
 
 
-@means(cpu_registers.pause)
+@implements_in_numba(cpu_registers.pause)
 def _pause(typingctx):
     def build(context, builder, sig, args):
         if _architecture(builder) == "x86":

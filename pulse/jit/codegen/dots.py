@@ -163,11 +163,11 @@ def is_fast_on_halves() -> bool:
 def _dot_halves(builder, total, a, b):
     if is_fast_on_halves():
         return call(builder, "llvm.x86.avx512bf16.dpbf16ps.512", FLOATS_LL, total, a, b)
-    (first_a, second_a), (first_b, second_b) = halves(builder, a), halves(builder, b)
+    (first_a, second_a), (first_b, second_b) = floats_of_pairs(builder, a), floats_of_pairs(builder, b)
     return fused_product(builder, first_a, first_b, fused_product(builder, second_a, second_b, total))
 
 
-def halves(builder, pairs):
+def floats_of_pairs(builder, pairs):
     """Build the floats of both halves."""
     first = builder.shl(pairs, constant(INTS_LL, 16))
     second = builder.and_(pairs, constant(INTS_LL, -(1 << 16)))

@@ -114,7 +114,7 @@ def _target_context():
 
 @global_compiler_lock
 def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
-    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError if numba refuses it."""
+    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError: numba refuses it."""
     register_with_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})

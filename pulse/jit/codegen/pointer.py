@@ -57,7 +57,7 @@ def declare_type(function: Callable, resolve: Callable[[tuple], object]) -> None
     infer_global(function, types.Function(template))
 
 
-def means(function: Callable) -> Callable[[Callable], Callable]:
+def implements_in_numba(function: Callable) -> Callable[[Callable], Callable]:
     """Make a decorator that defines ``function`` in compiled code, in the form of numba's intrinsics.
 
     An intrinsic is a function of the typing context and the argument types that returns the signature and the function

@@ -82,7 +82,7 @@ class Struct(Fields):
         return self.words.ctypes.data
 
     def address_of(self, name: str) -> int:
-        """Return the address of a field. Raises KeyError if no field has that name."""
+        """Return the address of a field. Raises KeyError: no field has that name."""
         return self.address + WORD_BYTES * fields_of(type(self))[name].word
 
     def __getitem__(self, i: int) -> Self:

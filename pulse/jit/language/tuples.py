@@ -13,7 +13,7 @@ R = TypeVar("R")
 def each(function: Callable[..., R], *arguments: Any) -> tuple[R, ...]:
     """Return the results of a function for each element of the arguments that are tuples; others are the same for all.
 
-    The calls are in the order of the elements. Raises ValueError if no argument is a tuple, or their lengths differ.
+    The calls are in the order of the elements. Raises ValueError: no argument is a tuple, or their lengths differ.
     """
     tuples = [cast("tuple[Any, ...]", argument) for argument in arguments if isinstance(argument, tuple)]
     (length,) = set(map(len, tuples))

@@ -148,7 +148,7 @@ class RowFields(Fields):
         record(eq=False, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        """Raises TypeError or ValueError if a field is not as declared."""
+        """Check the fields. Raises TypeError, ValueError: a field is not as declared."""
         for row_field in fields_of(type(self)).values():
             value = getattr(self, row_field.name)
             if row_field.kind == "number":
@@ -223,7 +223,7 @@ class RowFields(Fields):
         """Yield the operands that are declared without a number of elements, each with the span that the row accesses.
 
         It is called for rows of untrusted files and must be correct for any numbers. Raises
-        UnsafeRowError if they are not valid.
+        UnsafeRowError: they are not valid.
         """
         return iter(())
 

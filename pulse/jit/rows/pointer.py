@@ -22,7 +22,7 @@ Bases = Sequence[NDArray[np.uint8]]
 
 
 def operand(region: int, byte_offset: int) -> int:
-    """Return the argument for bytes from ``byte_offset`` of ``region``. Raises ValueError if one is out of range."""
+    """Return the argument for bytes from ``byte_offset`` of ``region``. Raises ValueError: one is out of range."""
     if not 0 <= region < MAX_REGIONS or not 0 <= byte_offset < 1 << REGION_SHIFT:
         raise ValueError(f"operand: region {region} at byte {byte_offset} does not exist")
     return region << REGION_SHIFT | byte_offset
@@ -46,7 +46,7 @@ class Pointer:
         return Pointer(self.elements, self.start + int(count))
 
     def span(self, i: int, count: int) -> slice:
-        """Return the ``count`` elements from i as a slice of ``elements``. Raises IndexError outside the region."""
+        """Return the ``count`` elements from i as a slice of ``elements``. Raises IndexError: they leave the region."""
         first = self.start + int(i)
         if first < 0 or first + count > len(self.elements):
             size = f"{len(self.elements)} {self.elements.dtype}"

@@ -92,7 +92,7 @@ class TableCheck:
         return CheckedInstruction(row, self._reaches)
 
     def note_bytes_written(self, region: int, first: int, stop: int) -> None:
-        """Record that bytes are written from outside the rows. Raises UnsafeRowError if they may not be."""
+        """Record that bytes are written from outside the rows. Raises UnsafeRowError: they may not be."""
         if region == WEIGHTS:
             raise UnsafeRowError("the weights would be written")
         if not 0 <= first <= stop <= self._sizes[region]:
@@ -101,7 +101,7 @@ class TableCheck:
             self._written.append((first, stop))
 
     def note_time_word(self, byte: int) -> None:
-        """Record that a word of the state holds a time. Raises UnsafeRowError if it is not in the state."""
+        """Record that a word of the state holds a time. Raises UnsafeRowError: it is not in the state."""
         if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
             raise UnsafeRowError("a word of time outside the state")
         self._times.add(byte)

@@ -61,7 +61,7 @@ class Located(Pointer):
 
 
 def run(count: int, step: int = 1) -> Span:
-    """Return the span of this many elements, ``step`` apart. Raises UnsafeRowError if a number is negative."""
+    """Return the span of this many elements, ``step`` apart. Raises UnsafeRowError: a number is negative."""
     if count <= 0:
         if count < 0:
             raise UnsafeRowError(f"a count of {count}")
@@ -71,7 +71,7 @@ def run(count: int, step: int = 1) -> Span:
 
 
 def words(pointer: Pointer, count: int) -> NDArray[Any]:
-    """Return ``count`` words of a table. Raises UnsafeRowError if it is not a weight."""
+    """Return ``count`` words of a table. Raises UnsafeRowError: it is not a weight."""
     assert isinstance(pointer, Located)
     if count < 0 or pointer.region != WEIGHTS:
         raise UnsafeRowError("a table of offsets that rows may change")
@@ -82,7 +82,7 @@ def words(pointer: Pointer, count: int) -> NDArray[Any]:
 
 
 def table(pointer: Pointer, count: int) -> Span:
-    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is not a weight."""
+    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError: it is not a weight."""
     offsets = words(pointer, count)
     if count == 0:
         return NOTHING

@@ -65,7 +65,7 @@ def warn_if_nothing_is_cached() -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents if they are missing. Raises OSError if they cannot be made."""
+    """Make a folder and its parents if they are missing. Raises OSError: they cannot be made."""
     for missing in reversed([parent for parent in (folder, *folder.parents) if not parent.exists()]):
         missing.mkdir(mode=0o777 if is_shared() else 0o700, exist_ok=True)
 

@@ -59,7 +59,7 @@ def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> Nati
 
 
 def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> None:
-    """Write a file atomically, replacing an existing one. Raises OSError if it cannot be written."""
+    """Write a file atomically, replacing an existing one. Raises OSError: it cannot be written."""
     data = _encode(code, versions, function)
     make_folder(path.parent)
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
@@ -76,7 +76,10 @@ def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict
 
 
 def _read_bytes(path: Path) -> bytes:
-    """Read the content once, if it is a file, not too large and trusted. Raises OSError and DamagedError."""
+    """Read the content once.
+
+    Raises OSError: it cannot be read; DamagedError: it is not a file, too large, or not trusted
+    """
     with open(path, "rb", opener=lambda name, _: os.open(name, READ_FLAGS)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

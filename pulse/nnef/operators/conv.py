@@ -96,7 +96,9 @@ def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
     if groups == 0:
         groups = x.sizes[1] or 0
     if groups < 1:
-        raise node.error(f"groups is {groups}")
+        raise node.error(
+            f"groups is {node.integer('groups')}; it must be at least 1, or 0 if the number of channels is known"
+        )
     if node.text("border") != "constant":
         raise node.error(f"the border {node.text('border')} is not supported; pad the input before")
     return x, filter, groups, sizes

@@ -119,10 +119,10 @@ def read_average(node: NodeReader) -> NnefWire:
 def _average(
     node: NodeReader, x: NnefWire, window: dict[str, Any], counts: bool, suffix: str = ""
 ) -> NnefWire:
-    """ONNX's averages of opset 17 have no dilation: they are convolutions then."""
+    """Add an average pool. Raises LoadError: a dilation, which AveragePool of opset 17 does not have."""
     dilations = window.pop("dilations")
     if any(step != 1 for step in dilations):
-        raise node.error("sums with a dilation are not supported; use a convolution")
+        raise node.error("averages with a dilation are not supported; use a convolution")
     return node.add(
         "AveragePool", [x], x.dtype, _pooled_sizes(x), suffix, count_include_pad=int(counts), **window
     )

@@ -13,7 +13,7 @@ from pulse.nnef.write.walk import write_nodes
 
 @writes("Scan")
 def write_scan(w: OperationWriter) -> list[Name]:
-    """Write a scan: every run begins with the initial states; tract keeps the axis of frames in the body."""
+    """Write a scan: every run begins with the initial states; tract keeps the time axis in the body."""
     body: GraphProto = w.attributes["body"]
     count = int(w.attributes["num_scan_inputs"])
     states = len(w.inputs) - count

@@ -19,7 +19,10 @@ SIZE_FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "inte
 
 
 def apply_operator(left: Any, sign: str, right: Any) -> NnefValue:
-    """Return a binary operator. Raises TypeError, ValueError, ZeroDivisionError, OverflowError, DimError."""
+    """Return a binary operator.
+
+    Raises TypeError, ValueError, ZeroDivisionError, OverflowError, DimError: it has no result for these operands
+    """
     if sign == "in":
         return left in right
     if sign in ("&&", "||"):

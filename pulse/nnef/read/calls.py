@@ -59,7 +59,10 @@ class Calls:
         graph: GraphReader,
         new_name: Callable[[str], str] = str,
     ) -> None:
-        """Assign values to names in ``scope``; ``new_name`` makes the names of their results. Raises LoadError."""
+        """Assign values to names in ``scope``; ``new_name`` makes the names of their results.
+
+        Raises LoadError: a name has a value already, or a value cannot be computed
+        """
         for assignment in body:
             names = flat_names(assignment.target)
             position = Position(

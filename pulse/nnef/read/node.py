@@ -180,10 +180,10 @@ class NodeReader:
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
         if isinstance(value, list):
-            return [self.plain(item, name) for item in value]
-        return [self.plain(value, name)]
+            return [self.as_integer(item, name) for item in value]
+        return [self.as_integer(value, name)]
 
-    def plain(self, value: NnefValue, name: str) -> int:
+    def as_integer(self, value: NnefValue, name: str) -> int:
         """Return a value as an integer. Raises LoadError: it is not one."""
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
@@ -194,7 +194,10 @@ class NodeReader:
         return value
 
     def length(self, value: TDim) -> NnefWire:
-        """Compute a size that may depend on symbols, an i64 scalar. Raises LoadError."""
+        """Compute a size that may depend on symbols, an i64 scalar.
+
+        Raises LoadError: a symbol is not a size of an input
+        """
         try:
             return self.graph.lengths.wire(value)
         except WriteError as error:
@@ -205,13 +208,13 @@ class NodeReader:
         value = self.arguments[name]
         values = value if isinstance(value, list) else [value]
         return [
-            item if isinstance(item, TDim) and not item.is_const else self.plain(item, name)
+            item if isinstance(item, TDim) and not item.is_const else self.as_integer(item, name)
             for item in values
         ]
 
     def integer(self, name: str) -> int:
         """Return one integer. Raises LoadError: the argument is not one."""
-        return self.plain(self.arguments[name], name)
+        return self.as_integer(self.arguments[name], name)
 
     def number(self, name: str) -> float:
         """Return one number. Raises LoadError: the argument is not one."""
@@ -223,7 +226,7 @@ class NodeReader:
         return float(value)
 
     def truth(self, name: str) -> bool:
-        """Return a boolean argument. Raises LoadError if it is none."""
+        """Return a boolean argument. Raises LoadError: it is none."""
         value = self.arguments[name]
         if not isinstance(value, bool):
             raise self.error(f"{name} must be true or false")
@@ -243,7 +246,7 @@ class NodeReader:
         for pair in value if isinstance(value, list) else [value]:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise self.error(f"{name} must be pairs of integers")
-            pairs.append((self.plain(pair[0], name), self.plain(pair[1], name)))
+            pairs.append((self.as_integer(pair[0], name), self.as_integer(pair[1], name)))
         return pairs
 
     def axes(self, name: str, rank: int) -> list[int]:

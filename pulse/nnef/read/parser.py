@@ -57,7 +57,7 @@ class Token:
 
 
 def parse(text: str, title: str) -> Document:
-    """Return the document of a text. Raises LoadError with the line that does not fit."""
+    """Return the document of a text. Raises LoadError: a line is not NNEF."""
     return _Parser(text, title).document()
 
 

@@ -34,7 +34,10 @@ class StreamTiming:
     """The outputs that are cut; the wires before the cut have other names."""
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
-        """Return the shape of an input, from the shape of its ``external``. Raises LoadError."""
+        """Return the shape of an input, from the shape of its ``external``.
+
+        Raises LoadError: the properties of the file, or another input, contradict it
+        """
         return dims
 
     def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire | None:
@@ -49,7 +52,7 @@ class StreamTiming:
         return wire
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
-        """Complete the model. Raises LoadError."""
+        """Complete the model. Raises LoadError: the properties of the file cannot be read."""
 
 
 def read_timing(document: Document, title: str) -> StreamTiming:
@@ -137,7 +140,7 @@ class _Pulsed(StreamTiming):
             raise node.error(
                 f"the property {INPUT_AXES} says that its axis {axis} streams; it has {len(dims)}"
             )
-        self._pulses.add(node.plain(dims[axis], "shape"))
+        self._pulses.add(node.as_integer(dims[axis], "shape"))
         if len(self._pulses) > 1:
             raise node.error(
                 "its pulse differs in length from another input's; give the model before it was pulsified"

@@ -37,7 +37,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None) -> ModelProto:
     """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
-    Raises  LoadError, naming the line and the operator
+    Raises  LoadError: a file is damaged, or an operator is not supported
     """
     title = f"{files.title}: graph.nnef"
     document = parse(files.text(), title)
@@ -125,7 +125,7 @@ class _DocumentReader:
                         graph.lengths.axis_of.setdefault(symbol, (name, len(dims)))
                 dims.append(str(dim))
                 continue
-            size = node.plain(dim, "shape")
+            size = node.as_integer(dim, "shape")
             if size < 0:
                 raise node.error(f"its shape has the size {size}")
             dims.append(size)

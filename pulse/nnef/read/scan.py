@@ -29,9 +29,10 @@ class Entries:
 def read_scan(
     node: NodeReader, fragment: Fragment, run: RunBody, timing: StreamTiming | None
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """Return a scan over frames, each of size 1; or one iteration over the whole axis. Raises LoadError.
+    """Return a scan over frames, each of size 1; or one iteration over the whole axis.
 
     timing  the timing of the file, if the scan is not inside another one
+    Raises  LoadError: it takes several frames in each iteration, or its arguments do not fit its body
     """
     entries = _entries(node, fragment)
     skip = node.integer("skip")
@@ -50,7 +51,10 @@ def read_scan(
 
 
 def _begin_later(node: NodeReader, entries: Entries, skip: int) -> Entries:
-    """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    """Return a scan that begins at frame ``skip``, as in tract's own pulses.
+
+    Raises LoadError: it does not run forward, frame by frame
+    """
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
             f"it skips {skip} iterations, which is supported only if it runs forward, frame by frame"
@@ -99,7 +103,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     scanned: dict[str, tuple[NnefWire, int, int]] = {}
     for name, value, axis, chunk in _tuples(node, "scan", 4):
         wire = node.as_wire(value, "scan")
-        scan_axis, step = node.plain(axis, "axis"), node.plain(chunk, "step")
+        scan_axis, step = node.as_integer(axis, "axis"), node.as_integer(chunk, "step")
         if not 0 <= scan_axis < wire.rank or step == 0:
             raise node.error(f"it iterates over axis {scan_axis} in steps of {step}")
         scanned[inner_name(name, names)] = (wire, scan_axis, step)
@@ -112,7 +116,12 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     if missing:
         raise node.error(f"the body's {sorted(missing)[0]} gets no value")
     outputs = [
-        (inner_name(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
+        (
+            inner_name(name, results),
+            _name(node, kind),
+            node.as_integer(axis, "axis"),
+            node.as_integer(chunk, "step"),
+        )
         for name, kind, axis, chunk in _tuples(node, "output", 4)
     ]
     return Entries(scanned, full, states, outputs)

@@ -98,7 +98,7 @@ class Scope:
         return Scope(self.shared, self.constants, self.facts, self)
 
     def fact(self, name: str) -> tuple[DType, SizeTexts]:
-        """Return type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
+        """Return type and sizes of an ONNX wire. Raises WriteError: its sizes are unknown."""
         if name not in self.facts:
             raise WriteError(
                 f"{name}: its shape is computed at run time, which NNEF cannot express; fix it with constants"

@@ -21,7 +21,7 @@ RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": (
 PAST, DECAY, BETA = 3, 4, 5
 """The numbers of optional inputs."""
 TIME_AXIS = 1
-"""The axis of time."""
+"""The time axis."""
 
 
 @onnx_op("LinearAttention", "com.microsoft::LinearAttention")

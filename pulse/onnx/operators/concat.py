@@ -19,7 +19,7 @@ def concat(node: NodeContext) -> OutletId:
     """Join tensors."""
     inputs = node.given_inputs()
     if not inputs:
-        raise node.error("nothing to join")
+        raise node.error("it has no inputs; it needs at least one")
     axis = node.axis(node.integer("axis"), node.graph.fact(inputs[0]).rank)
     return inputs[0] if len(inputs) == 1 else node.wire(Concat(axis), inputs)
 

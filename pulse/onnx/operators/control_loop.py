@@ -57,7 +57,7 @@ class _LoopTranslation:
             return self._wire_op(limit, condition)
 
     def _require_small(self) -> None:
-        """Refuse to unroll nested loops if a single iteration already has too many nodes. Raises NotUnrolledError."""
+        """Raise NotUnrolledError if an iteration with inner loops has too many nodes by itself."""
         if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
             return
         before = current_spending().nodes
@@ -91,7 +91,10 @@ class _LoopTranslation:
         return None if value is None else int(value.reshape(()))
 
     def _enters(self, limit: OutletId, condition: OutletId) -> bool:
-        """Return whether there is a first iteration. Raises NotUnrolledError."""
+        """Return whether there is a first iteration.
+
+        Raises NotUnrolledError: that is not known, or there are too many iterations
+        """
         trip_count, first = self._number(limit), self._number(condition)
         if first == 0 or (trip_count is not None and trip_count <= 0):
             return False
@@ -102,14 +105,17 @@ class _LoopTranslation:
         return True
 
     def _unroll(self, limit: OutletId) -> list[OutletId]:
-        """Wire every iteration after the one before it. Raises NotUnrolledError."""
+        """Wire every iteration after the one before it.
+
+        Raises NotUnrolledError: a condition is not known, or there are too many iterations or nodes
+        """
         trip_count = self._number(limit)
         assert trip_count is not None
         states, gathered = self._states(), list[list[OutletId]]()
-        account = current_spending()
-        before = account.nodes
+        spending = current_spending()
+        before = spending.nodes
         for iteration in range(trip_count):
-            if iteration == MAX_ITERATIONS or account.nodes - before > MAX_NODES:
+            if iteration == MAX_ITERATIONS or spending.nodes - before > MAX_NODES:
                 raise NotUnrolledError
             results = self._iteration(iteration, states)
             condition = self._number(results[0])

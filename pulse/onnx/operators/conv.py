@@ -23,7 +23,7 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def auto_pad(node: NodeContext) -> str:
-    """Return the padding rule. Raises LoadError if it is unknown."""
+    """Return the padding rule. Raises LoadError: it is unknown."""
     rule = node.text("auto_pad", "NOTSET") or "NOTSET"
     if rule not in AUTO_PADS:
         raise node.error(f"auto_pad {rule!r} is not supported")

@@ -34,7 +34,7 @@ def make_function(op_type: str, params: Sequence[float]) -> Elementwise:
 
 
 @onnx_op(*(op_type for op_type in OPERATORS if op_type not in OWN_READERS))
-def plain(node: NodeContext) -> OutletId:
+def wire_table_function(node: NodeContext) -> OutletId:
     """Wire the function of a row of the table; its parameters are float attributes."""
     defaults = ELEMENTWISE[OPERATORS[node.op_type]].names.params
     params = [node.real(name, default) for name, default in defaults.items()]

@@ -45,7 +45,7 @@ def pool(node: NodeContext) -> list[OutletId]:
     """Wire a pool over windows; of a maximum also the indices, if the node has that output."""
     rank = max(0, node.fact(0).rank - 2)
     if "kernel_shape" not in node.attributes:
-        raise node.error("attribute kernel_shape is missing")
+        raise node.error("attribute kernel_shape is missing; export the model again")
     kernel = spatial_list(node, "kernel_shape", rank, 1)
     sizes = node.fact(0).shape[2:]
     strides = spatial_list(node, "strides", rank, 1)

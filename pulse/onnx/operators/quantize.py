@@ -53,13 +53,13 @@ def _quantized_dtype(node: NodeContext) -> DType:
 
 
 def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, quantized_dtype: DType) -> OutletId:
-    """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range.
+    """Quantise scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range.
 
     Raises LoadError: not a type of 8 or 16 bits
     """
     if quantized_dtype not in QUANTIZED:
         raise node.error(
-            f"quantizing to {dtype_name(quantized_dtype)} is not supported; use 8-bit or 16-bit integers"
+            f"quantising to {dtype_name(quantized_dtype)} is not supported; use 8-bit or 16-bit integers"
         )
     y = node.apply("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
@@ -182,7 +182,7 @@ SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
 
 @onnx_op(*(f"com.microsoft::{name}" for name in SUMS_AND_PRODUCTS))
 def q_linear_arithmetic(node: NodeContext) -> OutletId:
-    """Add or multiply quantized numbers, each with a scale and a zero point, and quantize the result."""
+    """Add or multiply quantised numbers, each with a scale and a zero point, and quantise the result."""
     operands = [_floats(node, 0, "a"), _floats(node, 3, "b")]
     y = node.apply(SUMS_AND_PRODUCTS[node.op_type], *operands, suffix="value")
     return _codes(node, y, 6)
@@ -193,9 +193,9 @@ FUNCTIONS = "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sigmoid"
 
 @onnx_op(*(f"com.microsoft::QLinear{name}" for name in FUNCTIONS))
 def q_linear_function(node: NodeContext) -> OutletId:
-    """Apply an operator of one input to quantized numbers, and quantize the result."""
+    """Apply an operator of one input to quantised numbers, and quantise the result."""
     if node.flag("channels_last"):
-        raise node.error("attribute channels_last is not supported; quantize the model with channels first")
+        raise node.error("attribute channels_last is not supported; quantise the model with channels first")
     part = replace(
         node,
         op_type=node.op_type.removeprefix("QLinear"),
@@ -207,16 +207,16 @@ def q_linear_function(node: NodeContext) -> OutletId:
 
 @onnx_op("com.microsoft::QLinearConcat")
 def q_linear_concat(node: NodeContext) -> OutletId:
-    """Join quantized numbers, each with a scale and a zero point, and quantize the result."""
+    """Join quantised numbers, each with a scale and a zero point, and quantise the result."""
     parts = [_floats(node, slot, f"x{slot}") for slot in range(2, len(node.inputs), 3)]
     if not parts:
-        raise node.error("nothing to join")
+        raise node.error("it has no inputs; it needs at least one")
     axis = node.axis(node.integer("axis"), node.graph.fact(parts[0]).rank)
     return _codes(node, node.wire(Concat(axis), parts, "value"), 0)
 
 
 def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
-    """Convert quantized numbers to floats; their scale and zero point are the next two inputs."""
+    """Convert quantised numbers to floats; their scale and zero point are the next two inputs."""
     zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
     numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
     scale = as_one(node, node.input(slot + 1), f"{name}_scale")
@@ -224,7 +224,7 @@ def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
-    """Return the result as quantized numbers of their zero point's type; scale and zero point are at ``slot``.
+    """Return the result as quantised numbers of their zero point's type; scale and zero point are at ``slot``.
 
     Without a zero point they have the type of the first input.
     """

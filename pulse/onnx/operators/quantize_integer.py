@@ -48,7 +48,7 @@ def conv_integer(node: NodeContext) -> OutletId:
 
 @onnx_op("QLinearMatMul")
 def q_linear_mat_mul(node: NodeContext) -> OutletId:
-    """Multiply quantized matrices, and quantize the product."""
+    """Multiply quantised matrices, and quantise the product."""
     a = _subtract_matrix_zero(node, 0, 2, "a")
     b = _subtract_matrix_zero(node, 3, 5, "b")
     product = _product(node, a, b)
@@ -58,7 +58,7 @@ def q_linear_mat_mul(node: NodeContext) -> OutletId:
 
 @onnx_op("QLinearConv")
 def q_linear_conv(node: NodeContext) -> OutletId:
-    """Convolve quantized numbers, add an i32 bias, and quantize the sum."""
+    """Convolve quantised numbers, add an i32 bias, and quantise the sum."""
     y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
@@ -181,7 +181,7 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
 
 
 def _requantize(node: NodeContext, sums: OutletId, scales: Sequence[OutletId]) -> OutletId:
-    """Return sums of products times the scales of both operands over the scale of the result, quantized."""
+    """Return sums of products times the scales of both operands over the scale of the result, quantised."""
     fact = node.graph.fact(sums)
     y_scale, point = (
         spread_row(node, node.input(slot), fact, fact.rank - 1, name)

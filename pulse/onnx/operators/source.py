@@ -72,7 +72,7 @@ def range_(node: NodeContext) -> OutletId:
 
 
 def _count(node: NodeContext, ratio: float) -> int:
-    """Return how many steps a range has. Raises LoadError if that is not a number."""
+    """Return how many steps a range has. Raises LoadError: that is not a number."""
     if not abs(ratio) < 1 << 62:
         raise node.error(f"it has {ratio} numbers; give a start, limit and delta that are finite")
     return max(0, math.ceil(ratio))

@@ -76,7 +76,10 @@ def _contents(path: Path) -> bytes:
 
 
 def _require_likely(head: bytes, subject: str) -> None:
-    """Require that bytes begin like a ModelProto, with the key of one of its fields. Raises LoadError."""
+    """Require that bytes begin like a ModelProto, with the key of one of its fields.
+
+    Raises LoadError: they begin otherwise
+    """
     if begins_model(head):
         return
     likeness = unreadable_format(head)

@@ -11,7 +11,7 @@ Key: TypeAlias = tuple[str, str, str]
 
 
 def inline(model: ModelProto, subject: str) -> ModelProto:
-    """Return the model without functions. Raises LoadError if they call themselves, or are too many nodes."""
+    """Return the model without functions. Raises LoadError: they call themselves, or are too many nodes."""
     if not model.functions:
         return model
     functions = {

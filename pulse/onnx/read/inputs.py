@@ -17,7 +17,10 @@ Fixed = dict[str, TDim]
 
 
 def check_given(inputs: Any, constants: Any) -> None:
-    """Require the caller's inputs and constants by name. Raises LoadError."""
+    """Require the caller's inputs and constants by name.
+
+    Raises LoadError: they are not mappings, or a shape is not text
+    """
     shapes = cast("Mapping[str, Any]", inputs) if isinstance(inputs, Mapping) else None
     if inputs and (shapes is None or not all(isinstance(text, str) for text in shapes.values())):
         raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
@@ -33,7 +36,7 @@ def input_facts(
 ) -> dict[str, InferenceFact]:
     """Return the fact of each input, with its value if ``constants`` has one.
 
-    Raises LoadError if ``shapes`` or ``constants`` does not fit the file.
+    Raises LoadError: ``shapes`` or ``constants`` does not fit the file.
     """
     initializers = {tensor.name for tensor in graph.initializer}
     values = {value.name: value for value in graph.input if value.name not in initializers}
@@ -124,7 +127,7 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
 
 
 def _dtype(tensor_type: TypeProto.Tensor, subject: str) -> DType | None:
-    """Return the type, None if the file leaves it open. Raises LoadError if it is not supported."""
+    """Return the type, None if the file leaves it open. Raises LoadError: it is not supported."""
     return (
         onnx_dtype(tensor_type.elem_type, subject) if tensor_type.elem_type != TensorProto.UNDEFINED else None
     )
@@ -199,7 +202,7 @@ class _Spec:
         return InferenceFact(dtype, dims)
 
     def fix(self, fixed: Fixed) -> None:
-        """Match the caller's dims with the file's names. Raises LoadError if they contradict."""
+        """Match the caller's dims with the file's names. Raises LoadError: they contradict."""
         for axis, (file_dim, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
             assert dim is not None
             if file_dim.HasField("dim_value"):

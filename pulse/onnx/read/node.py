@@ -101,7 +101,10 @@ class OnnxOp(ModelOp):
         return outlets[: len(self.outputs)]
 
     def _keep(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        """Add the operator as the file states it, which cannot be executed; return its outputs. Raises LoadError."""
+        """Add the operator as the file states it, which cannot be executed; return its outputs.
+
+        Raises LoadError: the file does not state the outputs in terms of the inputs
+        """
         symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
         if facts is None:
@@ -159,7 +162,10 @@ def is_stated(value: ValueInfoProto | None) -> bool:
 def stated_facts(
     values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], subject: str
 ) -> list[TypedFact] | None:
-    """Return the facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
+    """Return the facts of wires; None if one is not stated in terms of the inputs' symbols.
+
+    Raises LoadError: a type is not supported
+    """
     facts: list[TypedFact] = []
     for value in values:
         if value is None or not is_stated(value):

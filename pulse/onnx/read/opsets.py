@@ -11,7 +11,7 @@ OPSETS = range(7, 29)
 
 
 def opset_versions(proto: ModelProto, title: str) -> dict[str, int]:
-    """Return the version of each domain. Raises LoadError if the default domain's is not supported.
+    """Return the version of each domain. Raises LoadError: the default domain's is not supported.
 
     Versions before the first one of OPSETS are, as long as the file uses only operators that were already the same.
     """

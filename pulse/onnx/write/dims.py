@@ -24,7 +24,7 @@ class DimWriter:
         self._names: dict[str, str] = {}
 
     def write(self, dim: TDim) -> str:
-        """Compute the dim as an i64 scalar; return its name. Raises WriteError if it may overflow."""
+        """Compute the dim as an i64 scalar; return its name. Raises WriteError: it may overflow."""
         if _largest_number(dim) >= 1 << 63:
             raise WriteError(
                 f"the length {dim} may overflow 64 bits; give the model a length that is linear in time"

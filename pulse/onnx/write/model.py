@@ -125,7 +125,7 @@ def _symbolic(name: str, fact: TypedFact) -> ValueInfoProto:
 
 
 def save(proto: ModelProto, path: str | PathLike[str]) -> None:
-    """Write a file. Raises WriteError if the folder refuses."""
+    """Write a file. Raises WriteError: the folder refuses."""
     try:
         Path(path).write_bytes(proto.SerializeToString())
     except OSError as error:

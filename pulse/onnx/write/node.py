@@ -70,7 +70,7 @@ class NodeWriter:
         return self.input_facts[slot].dtype
 
     def output_shape(self) -> tuple[int, ...]:
-        """Return the shape of the first output. Raises WriteError, as ``sizes`` does."""
+        """Return the shape of the first output. Raises WriteError as ``sizes``."""
         return self._numbers(self.output_facts[0].shape)
 
     def known_value(self, slot: int) -> Array | None:

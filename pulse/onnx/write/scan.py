@@ -44,7 +44,7 @@ class ScanWriter:
     def add_frame(
         self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis
     ) -> str:
-        """Add one frame of a wire outside; return its name in the body. ``sizes`` has no axis of frames."""
+        """Add one frame of a wire outside; return its name in the body. ``sizes`` has no time axis."""
         self._input_axes.append(scan_axis)
         return self._add_input(value, name, dtype, sizes)
 

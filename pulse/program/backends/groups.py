@@ -56,7 +56,7 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
     """Return the implementation of each node: its view's choice, else the default backend's.
 
     A view's kernel applies to its nodes that have a kernel of that name; there must be at least one.
-    Raises CompileError, with the candidates: no implementation fits
+    Raises CompileError: no implementation fits
     """
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
@@ -76,7 +76,7 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
 def _choose_kernel(
     network: PulsedNetwork, nodes: Iterable[int], backend: str, kernel: str
 ) -> dict[int, ImplementationChoice]:
-    """Choose a kernel of this name for the nodes that it can compute. Raises CompileError if there is none."""
+    """Choose a kernel of this name for the nodes that it can compute. Raises CompileError: there is none."""
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
     errors: list[CompileError] = []

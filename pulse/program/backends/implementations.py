@@ -138,7 +138,7 @@ def choose(
     """Choose the implementation of a node, of the given backend and kernel if these are not empty.
 
     facts   the facts of its inputs
-    Raises  CompileError, with the candidates: none fits
+    Raises  CompileError: none fits
     """
     load_plugins(ENTRY_POINT_GROUP)
     reasons = {candidate: _reason_against(candidate, op, facts, backend, kernel) for candidate in REGISTRY}

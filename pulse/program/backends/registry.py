@@ -49,7 +49,7 @@ class Backend:
 
     name     its name for users
     kernel   the name of its own implementation of ops
-    compile  makes a program. Raises CompileError
+    compile  makes a program. Raises CompileError: it cannot run the model
     refuses  says why it does not run an op; empty if it does
     in_parts  whether its programs run only inside of a ``MixedProgram``
     """

@@ -39,7 +39,7 @@ def round_offline(model: TypedNetwork, rounding: Rounding) -> TypedNetwork:
 
 
 def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
-    """Return an op with the weights of its bodies rounded. Raises CompileError if int8 cannot hold one.
+    """Return an op with the weights of its bodies rounded. Raises CompileError: int8 cannot hold one.
 
     A body whose shapes are not constant keeps its weights, since no kernels run it.
     """

@@ -45,7 +45,7 @@ class Container:
     header: JsonObject
 
     def section(self, name: str) -> Array:
-        """Return the bytes of a section, not copied. Raises LoadError if the header has no valid span for it."""
+        """Return the bytes of a section, not copied. Raises LoadError: the header has no valid span for it."""
         span = self.header.record("sections").numbers(name)
         start, size = span if len(span) == 2 else (0, 0)
         if start % ALIGNMENT or not FIXED_BYTES <= start <= start + size <= len(self.content):

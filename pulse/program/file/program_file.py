@@ -89,7 +89,7 @@ def encode_program(
 
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
-    """Write a whole file atomically, replacing an existing one. Raises WriteError if it cannot be written."""
+    """Write a whole file atomically, replacing an existing one. Raises WriteError: it cannot be written."""
     target = os.fspath(path)
     folder, name = os.path.split(target)
     unfinished = os.path.join(folder, f".{name}.{os.urandom(16).hex()}")

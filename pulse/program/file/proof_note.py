@@ -47,7 +47,7 @@ class ProofNote:
 
     @classmethod
     def read(cls, record: JsonObject) -> "ProofNote":
-        """Read what ``as_dict`` wrote. Raises LoadError if a value is missing or not valid."""
+        """Read what ``as_dict`` wrote. Raises LoadError: a value is missing or not valid."""
         values: dict[str, Any] = {
             key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
         }

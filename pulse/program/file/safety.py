@@ -17,8 +17,8 @@ MAX_ARENA_BYTES = 1 << 30
 def require_safe(program: NativeExecutable) -> None:
     """Check every memory access of a program from the numbers in its rows, without running it.
 
-    Raises LoadError naming a row that may reach outside the weights, the state or the arena, write to
-    weights or to words of the clock, or run for minutes.
+    Raises LoadError: a row may reach outside the weights, the state or the arena, write to weights or to words of the
+    clock, or run for minutes
     """
     if program.arena_bytes > MAX_ARENA_BYTES:
         raise LoadError(
@@ -41,7 +41,7 @@ def require_safe(program: NativeExecutable) -> None:
 
 
 def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None:
-    """Check the accesses of Python before and after the rows. Raises UnsafeRowError if one is outside its memory."""
+    """Check the accesses of Python before and after the rows. Raises UnsafeRowError: one is outside its memory."""
     for name, place in program.received:
         if 0 not in place.shape:
             check.note_bytes_written(place.region, *_bytes(name, place))

@@ -36,7 +36,7 @@ class StoredInterface:
     chunks: Any
 
     def port(self, name: str) -> Port:
-        """Return an input or output by its name. Raises PulsifyError if no port has it."""
+        """Return an input or output by its name. Raises PulsifyError: no port has it."""
         return find_port(self, name)
 
     def awaited_wires(self) -> tuple[AwaitedWire, ...]:
@@ -75,7 +75,7 @@ def _write_port(port: Port) -> dict[str, Any]:
 
 
 def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
-    """Read the interface; lengths are bounded, so that every stream ends. Raises LoadError if it is not valid."""
+    """Read the interface; lengths are bounded, so that every stream ends. Raises LoadError: it is not valid."""
     try:
         scope = SymbolScope()
         symbol = scope.symbol(record.text("symbol", MAX_LETTERS))

@@ -98,7 +98,7 @@ class StoredProgram(NativeStreams):
 
     @property
     def notes(self) -> "Sequence[RowNote]":
-        """The note of each instruction, for reports. Raises LoadError if the file has none."""
+        """The note of each instruction, for reports. Raises LoadError: the file has none."""
         rows = self._read_notes("rows")
         if len(rows) != self.rows:
             raise self._invalid_notes()
@@ -111,7 +111,7 @@ class StoredProgram(NativeStreams):
         return lines
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the same file again. Raises WriteError if it cannot be written."""
+        """Write the same file again. Raises WriteError: it cannot be written."""
         write_file(self._container.content.tobytes(), path)
 
     def __reduce__(self) -> tuple[Any, ...]:

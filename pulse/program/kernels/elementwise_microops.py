@@ -65,13 +65,13 @@ def truth(mask: Vector) -> Vector:
 
 
 @device
-def both(a: Vector, b: Vector) -> Vector:
+def both_true(a: Vector, b: Vector) -> Vector:
     """Return the mask of lanes in which both conditions, stored as floats, hold."""
     return vne(a, 0.0) & vne(b, 0.0)
 
 
 @device
-def either(a: Vector, b: Vector) -> Vector:
+def either_true(a: Vector, b: Vector) -> Vector:
     """Return the mask of lanes in which at least one condition holds."""
     return vne(a, 0.0) | vne(b, 0.0)
 
@@ -286,10 +286,10 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "softplus": (lambda a: vsoftplus(a), lambda a: softplus64(a)),
     "softsign": (lambda a: a / (vabs(a) + 1.0), lambda a: a / (1.0 + abs(a))),
     "mish": (lambda a: vmish(a), lambda a: a * np.tanh(softplus64(a))),
-    "and": (lambda a, b: truth(both(a, b)), lambda a, b: 1.0 if a != 0 and b != 0 else 0.0),
-    "or": (lambda a, b: truth(either(a, b)), lambda a, b: 1.0 if a != 0 or b != 0 else 0.0),
+    "and": (lambda a, b: truth(both_true(a, b)), lambda a, b: 1.0 if a != 0 and b != 0 else 0.0),
+    "or": (lambda a, b: truth(either_true(a, b)), lambda a, b: 1.0 if a != 0 or b != 0 else 0.0),
     "xor": (
-        lambda a, b: truth(either(a, b) & ~both(a, b)),
+        lambda a, b: truth(either_true(a, b) & ~both_true(a, b)),
         lambda a, b: 1.0 if (a != 0) != (b != 0) else 0.0,
     ),
     "not": (lambda a: truth(veq(a, 0.0)), lambda a: 1.0 if a == 0 else 0.0),

@@ -121,7 +121,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
 
 
 def require_code(lowering: Lowering, dtype: DType) -> int:
-    """Return the kernel's code for a type. Raises CompileError if it has none."""
+    """Return the kernel's code for a type. Raises CompileError: it has none."""
     if dtype not in CODES:
         name = dtype_name(dtype)
         why = (

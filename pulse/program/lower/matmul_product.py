@@ -28,7 +28,7 @@ MAX_BANDED_SHARE = 0.5
 
 
 def require_constant(lowering: Lowering, node: PulsedNode, slot: int, subject: str) -> Array:
-    """Return a constant f32 operand that is not empty. Raises CompileError."""
+    """Return a constant f32 operand that is not empty. Raises CompileError: it is not constant, not f32, or empty."""
     value = lowering.known_value(node.inputs[slot])
     if value is not None and not value.size:
         raise CompileError(
@@ -42,7 +42,10 @@ def require_constant(lowering: Lowering, node: PulsedNode, slot: int, subject: s
 
 
 def require_stored(lowering: Lowering, node: PulsedNode, slot: int, subject: str) -> StoredWeight:
-    """Return a constant operand, stored in the program's form of weights. Raises CompileError."""
+    """Return a constant operand, stored in the program's form of weights.
+
+    Raises CompileError: it is not a constant of f32, it is empty, or int8 cannot hold it
+    """
     require_constant(lowering, node, slot, subject)
     facts = [lowering.fact(operand) for operand in node.inputs]
     stored = stored_operand(node.name, node.op, facts, slot, lowering.form)

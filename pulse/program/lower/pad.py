@@ -48,7 +48,7 @@ def copy_inside(lowering: Lowering, x: Value, target: Value, amounts: Sequence[t
 
 
 def _require_contiguous(value: Value) -> Value:
-    """Return the tensor. Raises CompileError if it has gaps in memory."""
+    """Return the tensor. Raises CompileError: it has gaps in memory."""
     if value.is_dense(value.order):
         return value
     raise CompileError("a padded tensor must be contiguous in memory")

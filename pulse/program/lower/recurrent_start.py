@@ -74,7 +74,7 @@ def frame_fields(
 
 
 def _activation(lowering: Lowering, function: Activation) -> ActivationFields:
-    """Return the fields of an activation. Raises CompileError if no kernel has it."""
+    """Return the fields of an activation. Raises CompileError: no kernel has it."""
     if function.name not in ACTIVATIONS:
         raise lowering.no_kernel(f"the activation {function}")
     code = ACTIVATIONS[function.name]

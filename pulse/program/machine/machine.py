@@ -152,7 +152,7 @@ def seconds_per_reading() -> float:
 
 
 def run_python(table: RowTable, regions: Sequence[NDArray[np.uint8]]) -> None:
-    """Run an unlinked table as plain Python. Raises IndexError when a kernel leaves a region."""
+    """Run an unlinked table as plain Python. Raises IndexError: a kernel leaves a region."""
     for start in row_starts(table):
         row = table[start : start + int(table[start + 1])]
         kernel_of(int(row[0])).python(row, regions)

@@ -227,7 +227,7 @@ class Team(NotCopyable):
     """Threads for the long rows of a program's steps.
 
     threads  the number of threads, including the one that steps
-    Raises   CompileError; PulseError if this system does not support it
+    Raises   CompileError: its kernels cannot be compiled; PulseError: this system does not support it
     """
 
     copy_error_reason = "it has threads; spawn a stream, which has its own"

@@ -139,7 +139,7 @@ def interleave(program: NativeExecutable) -> Interleaved:
 
 
 def _convert(lowering: InterleavedLowering, row: EmittedInstruction) -> Iterable[Instruction]:
-    """Return the interleaved instructions for one row. Raises NotInterleavedError, which names the node."""
+    """Return the interleaved instructions for one row. Raises NotInterleavedError: it has none."""
     try:
         return tuple(lowering.convert(row.instruction))
     except NotInterleavedError as error:

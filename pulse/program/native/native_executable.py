@@ -76,7 +76,7 @@ class NativeExecutable(Program):
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """The rows with addresses. Raises CompileError if a kernel cannot be compiled."""
+        """The rows with addresses. Raises CompileError: a kernel cannot be compiled."""
         if self._linked is None:
             self.link()
             assert self._linked is not None
@@ -109,7 +109,7 @@ class NativeExecutable(Program):
     def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
         """Return the table for each step of a stream, and the team that runs its rows in parts; keep both alive.
 
-        Raises CompileError; PulseError if this system does not support teams
+        Raises CompileError: a kernel cannot be compiled; PulseError: this system does not support teams
         """
         if self.threads == 1 or self.thread_cuts.count == 0:
             return self.table, None

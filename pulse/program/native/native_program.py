@@ -98,7 +98,7 @@ class NativeProgram(NativeStreams):
         return list(dict.fromkeys(row.kernel for row in self.instructions))
 
     def link(self) -> None:
-        """Find the kernels in this process. Raises CompileError if one cannot be compiled."""
+        """Find the kernels in this process. Raises CompileError: one cannot be compiled."""
         compile_kernels(self._kernels())
         self.unlinked = make_table(self.instructions)
         super().link()
@@ -138,7 +138,7 @@ class NativeProgram(NativeStreams):
         write_file(self.to_bytes(proof, **metadata), path)
 
     def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
-        """Return the bytes of the file that ``save`` writes. Raises WriteError if inner wires are fetched."""
+        """Return the bytes of the file that ``save`` writes. Raises WriteError: inner wires are fetched."""
         model = self.network
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())

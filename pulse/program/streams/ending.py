@@ -11,7 +11,7 @@ from pulse.pulsify.lengths import min_value_for
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:
     """Return the fewest frames of the symbol for which the inputs have ``totals`` frames.
 
-    Raises InputError if no length of the stream fits all of them.
+    Raises InputError: no length of the stream fits all of them.
     """
     first = max(min_value_for(port.length, totals[port.name], symbol) for port in ports)
     last = min(min_value_for(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)

@@ -53,7 +53,7 @@ class Executable(ABC):
         return {**kept, _WRITER: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Raises LoadError if another version of pulse wrote it."""
+        """Raises LoadError: another version of pulse wrote it."""
         parts = dict(state)
         if (writer := parts.pop(_WRITER)) != __version__:
             raise LoadError(

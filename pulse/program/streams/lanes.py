@@ -74,7 +74,7 @@ class Lanes:
         return sorted(self._joined)
 
     def join(self) -> int:
-        """Reset a free lane for a new stream; return its number. Raises InputError if no lane is free."""
+        """Reset a free lane for a new stream; return its number. Raises InputError: no lane is free."""
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
@@ -85,7 +85,7 @@ class Lanes:
         return free
 
     def leave(self, number: int) -> None:
-        """Free a lane; flush it before if its last frames matter. Raises InputError if it is free already."""
+        """Free a lane; flush it before if its last frames matter. Raises InputError: it is free already."""
         self._require([number])
         self._everyone = None
         self._joined.remove(number)
@@ -127,7 +127,7 @@ class Lanes:
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> LaneSelection:
-        """Select lanes to step. Raises InputError if one is free, or named twice."""
+        """Select lanes to step. Raises InputError: one is free, or named twice."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
         return self._choice(numbers)
@@ -256,7 +256,7 @@ def _restore(
 
 
 def lane_count(count: int) -> int:
-    """Return a number of lanes. Raises InputError if it is not positive."""
+    """Return a number of lanes. Raises InputError: it is not positive."""
     if count < 1:
         raise InputError(f"{count} lanes: at least one is needed")
     return count

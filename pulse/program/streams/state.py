@@ -125,7 +125,7 @@ class State(ABC):
 
     @abstractmethod
     def _load(self, memory: bytes) -> None:
-        """Restore what ``_save`` returned; sets ``changing``. Raises InputError before that if the size differs."""
+        """Restore what ``_save`` returned; sets ``changing``. Raises InputError: the size differs, before that."""
 
     @abstractmethod
     def _keep(self) -> Any:
@@ -280,7 +280,7 @@ class State(ABC):
         self.changing = False
 
     def snapshot(self) -> bytes:
-        """Return the whole state as bytes. Raises InputError if an exception has interrupted the stream in a pulse."""
+        """Return the whole state as bytes. Raises InputError: an exception has interrupted the stream in a pulse."""
         self._require_whole()
         end = -1 if self.clock.end is None else self.clock.end
         return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()

@@ -240,7 +240,7 @@ class Mask:
         return other.relative().agrees(expected.relative().bias)
 
     def _find(self, op: BandedAttention) -> Band:
-        """Return the band. Raises NoBandError if a frame that should see nothing sees all."""
+        """Return the band. Raises NoBandError: a frame that should see nothing sees all."""
         samples = self._samples.values()
         if any(sample.has_blind_frame for sample in samples) and any(sample.finite for sample in samples):
             raise NoBandError(

@@ -13,7 +13,7 @@ def concat(node: TensorflowNode) -> OutletId:
     """Join along an axis, which is the last input, or the first of Concat."""
     inputs = node.given_inputs()
     if len(inputs) < 2:
-        raise node.error("nothing to join")
+        raise node.error("it has no inputs; it needs at least one")
     parts = inputs[:-1] if node.op_type == "ConcatV2" else inputs[1:]
     axis_slot = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
     parts = node.alike(parts)

@@ -103,13 +103,16 @@ class _While:
         return counters(body, self._sources(body, self._function.inputs), values)
 
     def _iterations(self) -> TDim:
-        """Return how often the loop runs its body. Raises NotUnrolledError."""
+        """Return how often the loop runs its body.
+
+        Raises NotUnrolledError: the condition is not that counters are below limits
+        """
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
         return iteration_count(condition, self._sources(condition, names), self._counters)
 
     def _unroll_or_scan(self) -> list[OutletId]:
-        """Return the loop unrolled or as a scan. Raises NotUnrolledError."""
+        """Return the loop unrolled or as a scan. Raises NotUnrolledError: it can be neither."""
         iterations = self._iterations()
         parts = self._parts(iterations)
         if iterations.is_const:
@@ -121,7 +124,10 @@ class _While:
         return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
-        """Return the role of each variable in the loop. Raises NotUnrolledError."""
+        """Return the role of each variable in the loop.
+
+        Raises NotUnrolledError: a list is not written in the order of the iterations
+        """
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own_sources = {variable: source for source, variable in sources.items()}
@@ -147,7 +153,10 @@ class _While:
         return LoopParts(own_sources, elements, heads, last, states, self._elements_read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
-        """Return the elements of a list before the loop, which writes all later ones. Raises NotUnrolledError."""
+        """Return the elements of a list before the loop, which writes all later ones.
+
+        Raises NotUnrolledError: they are not all known, or the list has another size
+        """
         graph = self._node.graph
         values: dict[int, OutletId] = {}
         producer = graph.node(outlet)
@@ -397,14 +406,14 @@ class _While:
         graph.inputs = sources(graph)
         graph.set_outputs([again, *results], [f"result{result}" for result in range(1 + len(results))])
         before = {source: self._first[index] for source, index in tested.items()}
-        (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
+        (first_condition,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [index for index in indices if self._constant[index]]
-        names = ("iteration", "go_on", *(graph.label(inner[index]) for index in states))
+        names = ("iteration", "condition", *(graph.label(inner[index]) for index in states))
         op = Loop(model, names, tuple(graph.label(inner[index]) for index in open_), None)
         limit = node.constant(np.array(ENDLESS), "endless")
-        go_on = node.as_scalar(go_on, "condition")
-        operands = [limit, go_on, *(self._first[index] for index in (*states, *open_))]
+        first_condition = node.as_scalar(first_condition, "condition")
+        operands = [limit, first_condition, *(self._first[index] for index in (*states, *open_))]
         outlets = wire(node.graph, node.wire_name, op, operands)
         values = dict(zip(states, outlets))
         return [values.get(index, first) for index, first in enumerate(self._first)]

@@ -75,7 +75,10 @@ def graft(
     present: Mapping[OutletId, OutletId],
     prefix: str = "",
 ) -> list[OutletId]:
-    """Wire the nodes that some outlets of a model need into a graph; none before ``present``. Raises FactError."""
+    """Wire the nodes that some outlets of a model need into a graph; none before ``present``.
+
+    Raises FactError: an op refuses its inputs; NotUnrolledError: an input is not in ``present``
+    """
     copied = dict(present)
     sources = {outlet for outlet in targets if outlet not in copied}
     numbers: list[int] = []

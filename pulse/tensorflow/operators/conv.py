@@ -8,7 +8,13 @@ from pulse.infer import nhwc
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.shape import Reshape
-from pulse.tensorflow.data_format import from_second, has_channels_first, read_pads, spatial, to_second
+from pulse.tensorflow.data_format import (
+    from_second,
+    has_channels_first,
+    read_pads,
+    spatial_attribute,
+    to_second,
+)
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -38,7 +44,10 @@ def _convolve(
     rank = node.fact(0).rank
     x = to_second(node, node.input(0))
     w = node.transpose(node.input(1) if kernel is None else kernel, perm, "kernel")
-    steps = {"strides": spatial(node, "strides", rank), "dilations": spatial(node, "dilations", rank)}
+    steps = {
+        "strides": spatial_attribute(node, "strides", rank),
+        "dilations": spatial_attribute(node, "dilations", rank),
+    }
     y = wire_onnx(node, "Conv", [x, w], "convolved", group=group, **steps, **read_pads(node, rank))
     return from_second(node, y)
 
@@ -61,7 +70,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     kernel, x = node.fact(1), node.fact(2)
     if kernel.rank != rank or x.rank != rank or not all(dim.is_const for dim in kernel.shape):
         raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
-    strides, dilations = spatial(node, "strides", rank), spatial(node, "dilations", rank)
+    strides, dilations = spatial_attribute(node, "strides", rank), spatial_attribute(node, "dilations", rank)
     first = has_channels_first(node)
     sizes, out_sizes = list(x.shape), list(node.dims(0, "input_sizes"))
     if len(out_sizes) not in (2, rank):

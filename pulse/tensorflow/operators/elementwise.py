@@ -28,7 +28,7 @@ GUARDED = {
 
 
 @tensorflow_op(*FUNCTIONS)
-def plain(node: TensorflowNode) -> OutletId:
+def wire_table_function(node: TensorflowNode) -> OutletId:
     """Wire the function of a row of the table; its parameters have their defaults."""
     function = FUNCTIONS[node.op_type]
     params = tuple(ELEMENTWISE[function].names.params.values())

@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
-from pulse.tensorflow.data_format import from_second, read_pads, spatial, to_second
+from pulse.tensorflow.data_format import from_second, read_pads, spatial_attribute, to_second
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -15,7 +15,7 @@ def pool(node: TensorflowNode) -> OutletId:
     rank = node.fact(0).rank
     if rank != 4:
         raise node.error(f"it needs an image of 4 axes, got {node.fact(0)}")
-    kernel, strides = spatial(node, "ksize", rank), spatial(node, "strides", rank)
+    kernel, strides = spatial_attribute(node, "ksize", rank), spatial_attribute(node, "strides", rank)
     x = to_second(node, node.input(0))
     y = wire_onnx(
         node,

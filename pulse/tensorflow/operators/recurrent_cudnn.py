@@ -47,12 +47,12 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     Without time_major, x, h, c and the results have the batch first.
     """
     mode, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
-    if (
-        mode not in CUDNN_CELLS
-        or node.text("input_mode", "linear_input") == "skip_input"
-        or node.integer("num_proj", 0)
-    ):
-        raise node.error(f"rnn_mode {mode!r}, skipped inputs and projections: not all of it is supported")
+    if mode not in CUDNN_CELLS:
+        raise node.error(f"rnn_mode {mode!r} is not supported; choose one of {', '.join(CUDNN_CELLS)}")
+    if node.text("input_mode", "linear_input") == "skip_input":
+        raise node.error("input_mode skip_input is not supported; export the model with linear_input")
+    if node.integer("num_proj", 0):
+        raise node.error("projections (num_proj) are not supported; export the model without them")
     major = node.flag("time_major", True)
     first_axis = 0 if major else 1
     if (

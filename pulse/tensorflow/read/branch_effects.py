@@ -28,7 +28,7 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
 def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
     """Return the arguments that a function assigns, directly, in its branches or through functions it calls.
 
-    Raises LoadError
+    Raises LoadError: calls are too deep, or it is not known what an assignment changes
     """
     function = library.find(name)
     nodes = {node.name: node for node in function.nodes}

@@ -6,7 +6,10 @@ from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 
 def branches_to_selects(graph: FlatGraph) -> FlatGraph:
-    """Return the graph with both branches run, and a choice by the condition after them. Raises LoadError."""
+    """Return the graph with both branches run, and a choice by the condition after them.
+
+    Raises LoadError: no Switch decides between the inputs of a Merge
+    """
     if not any(node.op in SWITCH for node in graph):
         return graph
     nodes: list[GraphNode] = []
@@ -22,7 +25,10 @@ def branches_to_selects(graph: FlatGraph) -> FlatGraph:
 
 
 def _choose(graph: FlatGraph, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
-    """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
+    """Return the condition of a Merge, and its results if that is true and if it is false.
+
+    Raises LoadError: no Switch decides between its inputs
+    """
     first, second = merge.inputs
     sides = _find_conditions(graph, first), _find_conditions(graph, second)
     for condition, slot in sides[0].items():

@@ -64,7 +64,7 @@ def prepare_graph(
 ) -> FlatGraph:
     """Return the part of the graph that some nodes need: functions inlined; a loop, branch or dilation is one node.
 
-    Raises LoadError
+    Raises LoadError: a node is missing, or a function, loop or branch is damaged or not supported
     """
     graph = FlatGraph(nodes, title)
     graph = FlatGraph(inline(graph.find_needed(names, fed).values(), library), title)
@@ -84,7 +84,7 @@ def build_model(
     """Return the model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
     labels   names of feeds, if not their tensors' names
-    Raises   LoadError
+    Raises   LoadError: a node cannot be read, or the order of assignments is not known
     """
     names = [
         *(fetch.node for fetch in request.fetches.values() if fetch not in request.feeds),
@@ -289,7 +289,7 @@ class Bodies:
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """Return a function as a model. Raises LoadError."""
+        """Return a function as a model. Raises LoadError: there is no such function, or a node of it cannot be read."""
         assigned = tuple(self.assignments(name))
         return function_model(self.library.find(name), self.library, facts, scope, title, assigned)
 
@@ -330,7 +330,7 @@ def function_model(
 
 
 def constant_value(node: GraphNode) -> Array:
-    """Return the tensor of a Const. Raises LoadError."""
+    """Return the tensor of a Const. Raises LoadError: the node has none."""
     value = read_tensor(node)
     if value is None:
         raise node.error("attribute value must be a tensor; export the model again")

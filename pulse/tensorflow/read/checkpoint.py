@@ -36,7 +36,7 @@ class CheckpointTensors:
     """The tensors of a checkpoint, by key.
 
     prefix   the path without ``.index``
-    Raises   LoadError
+    Raises   LoadError: it cannot be read, or is damaged or big-endian
     """
 
     def __init__(self, prefix: Path) -> None:

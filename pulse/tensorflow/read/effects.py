@@ -8,7 +8,7 @@ from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
-from pulse.tensorflow.read.flat import FlatGraph, order
+from pulse.tensorflow.read.flat import FlatGraph, sort_topologically
 from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -80,7 +80,7 @@ class Variables:
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
-        """Return the variable that a node assigns. Raises LoadError if it is unknown."""
+        """Return the variable that a node assigns. Raises LoadError: it is unknown."""
         if node.op not in ASSIGNMENTS:
             if (
                 node.op.startswith(CHANGING_PREFIXES)
@@ -97,7 +97,7 @@ class Variables:
         return name
 
     def changed_variables(self, node: GraphNode) -> tuple[str, ...]:
-        """Return the variables that a node or its branches assign. Raises LoadError if they are unknown."""
+        """Return the variables that a node or its branches assign. Raises LoadError: they are unknown."""
         variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
@@ -128,7 +128,9 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     """Return the nodes of one run in an order that keeps data and control edges.
 
     A node that reads a variable precedes every assignment to it, unless an edge orders them otherwise; assignments
-    without such edges keep the order of the file. Raises LoadError.
+    without such edges keep the order of the file.
+
+    Raises LoadError: there is a cycle, or there are too many reads and assignments
     """
     after = {
         name: {*(endpoint.node for endpoint in node.inputs), *node.controls} & needed.keys()
@@ -153,7 +155,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     for first, then in pairs:
         if first != then and not _reaches(after, first, then):
             after[then].add(first)
-    return order(dict(needed), after, title)
+    return sort_topologically(dict(needed), after, title)
 
 
 def _reaches(after: Mapping[str, set[str]], later: str, earlier: str) -> bool:

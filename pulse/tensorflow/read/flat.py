@@ -17,10 +17,10 @@ class FlatGraph:
         return iter(self.nodes.values())
 
     def node(self, name: str, reader: str) -> GraphNode:
-        """Return a node. Raises LoadError, naming who reads it."""
+        """Return a node. Raises LoadError: there is none of this name."""
         node = self.nodes.get(name)
         if node is None:
-            raise LoadError(f"{self.title}: {reader} reads {name!r}, which no node is called; check the name")
+            raise LoadError(f"{self.title}: {reader} reads {name!r}, but no node has this name")
         return node
 
     def source_of(self, endpoint: NodeOutput) -> NodeOutput:
@@ -53,8 +53,10 @@ class FlatGraph:
         return {name: needed[name] for name in self.nodes if name in needed}
 
 
-def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
-    """Return nodes in an order in which each follows the nodes that ``after`` lists for it; else in the given order.
+def sort_topologically(
+    nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str
+) -> list[GraphNode]:
+    """Return the nodes in topological order: each after the nodes that ``after`` lists for it, otherwise as given.
 
     Raises LoadError: there is a cycle
     """

@@ -13,7 +13,10 @@ MAX_DEPTH = 64
 
 
 def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNode]:
-    """Replace every call by the nodes of its function, their names after the call's. Raises LoadError."""
+    """Replace every call by the nodes of its function, their names after the call's.
+
+    Raises LoadError: a function is missing or has other arguments, calls are too deep, or there are too many nodes
+    """
     flat: list[GraphNode] = []
     for node in nodes:
         flat += _expand(node, library, 0)

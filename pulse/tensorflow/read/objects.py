@@ -30,7 +30,7 @@ def captured_values(
 ) -> dict[str, Array]:
     """Return variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 
-    Raises LoadError
+    Raises LoadError: the file or the checkpoint is damaged
     """
     numbers: dict[str, int] = {}
     for node in nodes:

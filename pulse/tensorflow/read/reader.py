@@ -23,7 +23,7 @@ from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
 SERVING = "serving_default"
 _INTERNAL = "__saved_model_"
-"""How the names of signatures begin that TensorFlow itself calls."""
+"""The prefix of the signatures that only TensorFlow itself calls."""
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 CHECKPOINT_OPERATORS = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
 """Operators that write and read checkpoints, which produce no output of a model."""
@@ -40,7 +40,10 @@ def read_model(
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
 ) -> tuple[FileNetwork, FlatGraph]:
-    """Return the model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
+    """Return the model of a file, and its nodes; ``outputs`` are any of its tensors.
+
+    Raises LoadError: it has no such signature or output, or a node cannot be read
+    """
     if contents.signatures:
         side = _signature(contents, signature)
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
@@ -81,8 +84,8 @@ def _of_signature(
     for name, endpoint in (*signature.inputs.items(), *signature.outputs.items()):
         if endpoint.node not in nodes:
             raise LoadError(
-                f"{contents.title}: {name} of the signature is {str(endpoint)!r}, which no node is called; the file is "
-                "damaged, get it again"
+                f"{contents.title}: {name} of the signature is {str(endpoint)!r}, but no node has this name; the file "
+                "is damaged, get it again"
             )
     return _model(
         contents,
@@ -165,14 +168,14 @@ def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
     candidates = [
         node for node in candidates if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)
     ]
-    moving = _find_moving(nodes)
+    moving = _find_variable_nodes(nodes)
     loops = inside_loops(nodes)
     candidates = [node for node in candidates if node.name not in loops]
     return [node.name for node in candidates if node.name in moving] or [node.name for node in candidates]
 
 
-def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
-    """Return the nodes that depend on inputs or variables, or on what there is not."""
+def _find_variable_nodes(nodes: Sequence[GraphNode]) -> set[str]:
+    """Return the nodes that depend on inputs, on variables, or on nodes that the file does not contain."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
         for endpoint in node.inputs:

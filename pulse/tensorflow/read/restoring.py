@@ -25,7 +25,9 @@ def restored_values(
 ) -> dict[str, Array]:
     """Return variable -> its value in the checkpoint.
 
-    Names do not suffice: two variables may share one. Raises LoadError.
+    Names do not suffice: two variables may share one.
+
+    Raises LoadError: the checkpoint lacks a tensor, or the graph is damaged
     """
     name = NodeOutput.parse(saver.restore_op_name).node if saver.restore_op_name else ""
     graph = FlatGraph(nodes, subject)
@@ -60,7 +62,7 @@ def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
 
 
 def _texts(graph: FlatGraph, endpoint: NodeOutput) -> list[str]:
-    """Return the entries of a constant of text. Raises LoadError."""
+    """Return the entries of a constant of text. Raises LoadError: one of them is not UTF-8."""
     node = graph.nodes.get(endpoint.node)
     if node is None or node.op != "Const" or "value" not in (node.stored or {}):
         return []

@@ -29,13 +29,13 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
 def _unroll(node: TfliteNode) -> Sequence[OutletId] | None:
     """Return the states after the last iteration; None if the loop is too long, or if its end is not known."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
-    before, account = len(node.graph.nodes), current_spending()
-    max_nodes = account.nodes + MAX_NODES
+    before, spending = len(node.graph.nodes), current_spending()
+    max_nodes = spending.nodes + MAX_NODES
     for _ in range(MAX_ITERATIONS):
-        go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
-        if go_on is False:
+        condition = _number(node, _run(node, "CondSubgraphIndex", states)[0])
+        if condition is False:
             return states
-        if go_on is None or account.nodes > max_nodes:
+        if condition is None or spending.nodes > max_nodes:
             break
         states = _run(node, "BodySubgraphIndex", states)
     retire_from(node.graph, before)
@@ -75,11 +75,11 @@ def _wire_op(node: TfliteNode) -> Sequence[OutletId]:
     graph.inputs = sources(graph)
     inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
     after = _run(node, "BodySubgraphIndex", graph.inputs, graph)
-    go_on = _run(node, "CondSubgraphIndex", after, graph)[0]
-    graph.set_outputs([go_on, *after], ["go_on", *(f"next{index}" for index in range(len(after)))])
+    condition = _run(node, "CondSubgraphIndex", after, graph)[0]
+    graph.set_outputs([condition, *after], ["condition", *(f"next{index}" for index in range(len(after)))])
     first = _run(node, "CondSubgraphIndex", states)[0]
     limit = node.constant(np.array(np.iinfo(np.int64).max), "endless")
-    names = ("iteration", "going", *(f"state{index}" for index in range(len(states))))
+    names = ("iteration", "condition", *(f"state{index}" for index in range(len(states))))
     return wire(node.graph, node.wire_name, Loop(inner, names, (), None), [limit, first, *states])
 
 

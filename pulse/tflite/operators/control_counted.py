@@ -289,7 +289,10 @@ class _Counted:
         return body.graph.label(outlet) == f"in{index}"
 
     def _iterations(self, known: Collection[int], counting: Mapping[int, Counter]) -> TDim:
-        """Return how often the loop runs its body, given the states that stay. Raises NotUnrolledError."""
+        """Return how often the loop runs its body, given the states that stay.
+
+        Raises NotUnrolledError: the condition is not that counters are below limits
+        """
         condition = self._run("CondSubgraphIndex", self._body_facts(known))
         return iteration_count(condition, self._sources(condition), counting)
 

@@ -29,7 +29,7 @@ BINARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.nam
 FUSED_ACTIVATION_OPERATORS = ("ADD", "SUB", "MUL", "DIV")
 
 
-def plain(node: TfliteNode, y: OutletId) -> OutletId:
+def finish_output(node: TfliteNode, y: OutletId) -> OutletId:
     """Convert numbers to the output: apply a fused activation, or quantise to its codes."""
     fuses = node.op_type in FUSED_ACTIVATION_OPERATORS
     if node.has_codes:
@@ -42,7 +42,9 @@ def binary(node: TfliteNode) -> OutletId:
     """Wire a function of two tensors that broadcast."""
     if node.has_codes and node.op_type in CODE_FUNCTIONS:
         return CODE_FUNCTIONS[node.op_type](node)
-    return plain(node, node.apply(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
+    return finish_output(
+        node, node.apply(BINARY[node.op_type], node.values(0), node.values(1), suffix="value")
+    )
 
 
 SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
@@ -131,7 +133,7 @@ def squared_difference(node: TfliteNode) -> OutletId:
     if node.has_codes and quantized_output(node)[0].dtype != np.int16:
         return _squared_difference_of_codes(node)
     difference = node.apply("sub", node.values(0), node.values(1), suffix="difference")
-    return plain(node, node.apply("mul", difference, difference, suffix="value"))
+    return finish_output(node, node.apply("mul", difference, difference, suffix="value"))
 
 
 def _squared_difference_of_codes(node: TfliteNode) -> OutletId:

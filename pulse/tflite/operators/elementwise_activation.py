@@ -26,7 +26,7 @@ from pulse.tflite.codes import (
 from pulse.tflite.int16_tables import activation_table, interpolate
 from pulse.tflite.multipliers import multiply, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode
-from pulse.tflite.operators.elementwise import plain
+from pulse.tflite.operators.elementwise import finish_output
 from pulse.tflite.registry import tflite_op
 
 UNARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.names.tflite and row.arity == 1}
@@ -104,7 +104,7 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
     """Return an elementwise function for floats; for 8-bit codes a table."""
     tensor = node.input_tensor(0)
     if not (node.has_codes and tensor.has_codes):
-        return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
+        return finish_output(node, node.apply(name, node.values(0), suffix="value", params=params))
 
     def function(x: Array) -> Array:
         return np.where((x > 0) | (name != "log"), ELEMENTWISE[name].run(x, *params), -np.inf)
@@ -115,7 +115,7 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
         return pick(node, activation_table(name, float(node.quantization(0).scale[0])))
     if name in INTERPOLATED:
         return pick(node, make_lines(node, function))
-    return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
+    return finish_output(node, node.apply(name, node.values(0), suffix="value", params=params))
 
 
 def make_lines(node: TfliteNode, function: Callable[[Array], Array]) -> Array:

@@ -5,7 +5,7 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.norm import Softmax
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.elementwise import plain
+from pulse.tflite.operators.elementwise import finish_output
 from pulse.tflite.operators.norm_int16 import MAX_ENTRIES, softmax_of_int16
 from pulse.tflite.registry import tflite_op
 
@@ -22,4 +22,4 @@ def softmax(node: TfliteNode) -> OutletId:
     if beta != 1.0:
         x = node.apply("mul", x, beta, suffix="sharpened")
     op = Softmax(node.graph.fact(x).rank - 1, node.op_type == "LOG_SOFTMAX")
-    return plain(node, node.wire(op, [x], "value"))
+    return finish_output(node, node.wire(op, [x], "value"))

@@ -8,7 +8,7 @@ from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activate, clamp, fused_activation, requantize
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.conv import SAME, spatial
+from pulse.tflite.operators.conv import SAME, spatial_option
 from pulse.tflite.registry import tflite_op
 
 
@@ -16,7 +16,7 @@ from pulse.tflite.registry import tflite_op
 def pool(node: TfliteNode) -> OutletId:
     """Wire a window over height and width; padding is not counted."""
     kernel = (node.integer("FilterHeight", 1), node.integer("FilterWidth", 1))
-    strides = spatial(node, "Stride")
+    strides = spatial_option(node, "Stride")
     if min(kernel) < 1:
         raise node.error(f"its window is {list(kernel)}")
     if node.fact(0).rank != 4:

@@ -61,7 +61,7 @@ def _layer(
     if node.has_codes or node.input_tensor(0).has_codes:
         raise node.error(
             "codes are not supported (of the recurrent layers only an LSTM takes 8-bit codes); convert it with "
-            "dynamic-range quantization, or unfused"
+            "dynamic-range quantisation, or unfused"
         )
     hidden = weights[1].shape[1]
     single = node.fact(0).rank == 2

@@ -1,4 +1,4 @@
-"""Quantized LSTM layers: 8-bit frames and weights, 16-bit gates and cell state.
+"""Quantised LSTM layers: 8-bit frames and weights, 16-bit gates and cell state.
 
 gates = sums in steps of 2**-12, through sigmoid and tanh in steps of 2**-15
 c = f * c + i * g, in steps of a power of two;  h = o * tanh(c), in steps of the output
@@ -48,7 +48,10 @@ class LstmWeights:
 
 
 def read_weights(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
-    """Return the weights of the gates, in an order of the gates of the file. Raises LoadError."""
+    """Return the weights of the gates, in an order of the gates of the file.
+
+    Raises LoadError: weights or biases are not stored in the file
+    """
 
     def read_stored(first: int) -> tuple[Array, Array]:
         values, scales = list[Array](), list[Array]()

@@ -1,6 +1,6 @@
-"""Float LSTM and RNN layers with quantized weights or a clipped cell state.
+"""Float LSTM and RNN layers with quantised weights or a clipped cell state.
 
-If the weights are codes, LiteRT quantizes each frame, and the state before it, with one scale for each row.
+If the weights are codes, LiteRT quantises each frame, and the state before it, with one scale for each row.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class WeightRows:
 
 
 def read_rows(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
-    """Return the weights of several inputs, one below the other. Raises LoadError."""
+    """Return the weights of several inputs, one below the other. Raises LoadError: they are not constant."""
     tensors = [node.input_tensor(slot) for slot in slots]
     if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
         return WeightRows(np.concatenate([read_numbers(node, slot, f"input {slot}") for slot in slots]), None)

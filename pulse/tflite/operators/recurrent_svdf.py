@@ -21,7 +21,7 @@ from pulse.tflite.registry import tflite_op
 def svdf(node: TfliteNode) -> list[OutletId]:
     """Wire each unit's F/U filters of x [B, I]; features [F, I], time [F, M], bias [U], memory [B, F*M].
 
-    LiteRT takes a quantized layer's fused relu for the range of the output and nothing more.
+    LiteRT takes a quantised layer's fused relu for the range of the output and nothing more.
     """
     coded = node.has_codes
     features, time = read_kernel(node, 1, (1, 0), coded), read_kernel(node, 2, (0, 1), coded)

@@ -10,7 +10,7 @@ from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tflite.codes import clamp, clamp_wide, quantized_output, requantize
 from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
 from pulse.tflite.node import F32, F64, TfliteNode
-from pulse.tflite.operators.elementwise import plain
+from pulse.tflite.operators.elementwise import finish_output
 from pulse.tflite.registry import tflite_op
 
 REDUCE_KINDS: dict[str, ReduceKind] = {
@@ -30,7 +30,7 @@ def reduce(node: TfliteNode) -> OutletId:
     kind = REDUCE_KINDS[node.op_type]
     sizes = [shape[axis] for axis in axes]
     if not node.has_codes or kind == "prod" or not all(size.is_const for size in sizes):
-        return plain(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))
+        return finish_output(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))
     if kind in ("max", "min"):
         return node.wire(Reduce(kind, axes, keep), [requantize(node, 0, "codes")])
     _, quantization = quantized_output(node)

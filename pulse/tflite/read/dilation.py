@@ -11,7 +11,7 @@ from pulse.tflite.read.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 BEFORE, AFTER = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
-"""The operators allowed between the blocks and the convolution, and after it, if there is one axis of frames."""
+"""The operators allowed between the blocks and the convolution, and after it, if there is one time axis."""
 VALID = 1
 """The value of the option for no padding."""
 IMAGE_RANK = 4

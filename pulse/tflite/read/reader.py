@@ -249,7 +249,10 @@ class _Builder:
             )
 
     def _require_builder(self, index: int, reader: str, title: str) -> "_Builder":
-        """Return the builder of a subgraph that an operator runs. Raises LoadError."""
+        """Return the builder of a subgraph that an operator runs.
+
+        Raises LoadError: there is no such subgraph, or it would run itself
+        """
         if not 0 <= index < len(self._file.subgraphs):
             raise LoadError(
                 f"{self._title}: {reader} runs subgraph {index} of {len(self._file.subgraphs)}; "
@@ -283,7 +286,10 @@ class _Builder:
             self._values[index] = self._value_of_variable(name, self._subgraph.tensors[index])
 
     def _agree(self, name: str, tensor: Tensor) -> None:
-        """Require that all readers and writers of a variable mean the same by its codes. Raises LoadError."""
+        """Require that all readers and writers of a variable mean the same by its codes.
+
+        Raises LoadError: two of them differ
+        """
         known_as = self._tensor_of_variable.setdefault(name, tensor)
         ours, other = known_as.quantization, tensor.quantization
         if (

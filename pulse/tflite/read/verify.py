@@ -67,7 +67,7 @@ SCHEMA: Mapping[str, Mapping[int, FieldLayout]] = {
 
 
 def verify(data: bytes, subject: str) -> None:
-    """Follow every offset of a model. Raises LoadError if one leads outside the file or nowhere."""
+    """Follow every offset of a model. Raises LoadError: one leads outside the file or nowhere."""
     if not is_tflite(data):
         raise LoadError(
             f"{subject}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"

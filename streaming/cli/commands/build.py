@@ -39,7 +39,7 @@ def build(
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
+            help="Also build a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
         ),
     ] = None,
     rounding: RoundingOptions,

@@ -21,7 +21,7 @@ def fleet(
         str | None,
         typer.Argument(
             metavar="FILE|WORKER|MACHINE|VERSION",
-            help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a machine; "
+            help="deploy: a settings file (.toml), default: the built-in denoiser; drain: a worker or a machine; "
             "set-weight: a version.",
         ),
     ] = None,
@@ -41,7 +41,9 @@ def fleet(
     ] = None,
     wait: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0, help="deploy: the time in which workers must be live."),
+        typer.Option(
+            metavar="SECONDS", min=0, help="deploy: the longest time to wait until the workers are ready."
+        ),
     ] = 300.0,
     report: ReportOptions,
 ) -> None:
@@ -91,14 +93,20 @@ def open_fleet(name: str, address: str | None) -> "Fleet":
 
 
 def read_file(path: Path | None) -> "Deployment":
-    """Read the deployment in a file; without a file, return one with the built-in denoiser. Raises InputError."""
+    """Read the deployment in a file; without a file, return one with the built-in denoiser.
+
+    Raises InputError as ``read_deployment``
+    """
     from streaming.fleet.deployment import Deployment, read_deployment
 
     return Deployment() if path is None else read_deployment(path.resolve())
 
 
 def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
-    """Deploy a version, and wait until its workers are live. Raises InputError."""
+    """Deploy a version, and wait until its workers are live.
+
+    Raises InputError: clients or models are out of reach, or the workers are not live in time
+    """
     handle.deploy(deployment)
     version = deployment.version
     handle.wait(lambda status: len(status.table.live(version)) >= deployment.min_workers, wait_s)

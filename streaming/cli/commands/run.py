@@ -101,7 +101,10 @@ def run(
 
 @contextmanager
 def specialise_during(program: "Program") -> Generator[None]:
-    """Compile specialised kernels during a run, and print the gain on stderr. Raises InputError."""
+    """Compile specialised kernels during a run, and print the gain on stderr.
+
+    Raises InputError: the program has no instructions that could be specialised
+    """
     from streaming.compilation.specialisation import BackgroundSpecialisation
 
     specialisation = BackgroundSpecialisation(program)

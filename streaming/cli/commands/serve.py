@@ -66,7 +66,10 @@ class ServerOptions:
     ] = None
 
     def apply(self, settings: "ServerSettings", models: Sequence[Path]) -> "ServerSettings":
-        """Return the settings with these options, and with these models if there are any. Raises InputError."""
+        """Return the settings with these options, and with these models if there are any.
+
+        Raises InputError: a setting is not valid, or the file of tokens cannot be read
+        """
         from streaming.serve.settings import ModelSettings, read_tokens
 
         options = {

@@ -95,7 +95,7 @@ class _LiveRun:
         self.frames: FramesWriter | None = None
 
     def run_to_end(self, signals: ExitStack, files: ExitStack) -> LiveStatistics:
-        """Open the device, run, and complete the files. Raises PulseError if the run does not start."""
+        """Open the device, run, and complete the files. Raises PulseError: the run does not start."""
         statistics: LiveStatistics | None = None
         try:
             with self._live:

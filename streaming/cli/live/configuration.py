@@ -21,7 +21,10 @@ SILENT = "none"
 
 
 def live_plan(rate_hz: int, program: Program, request: RunRequest, options: LiveOptions) -> Plan:
-    """Return the devices, rates and channels of a run. By default, audio outputs are played. Raises InputError."""
+    """Return the devices, rates and channels of a run. By default, audio outputs are played.
+
+    Raises InputError: options contradict each other, or do not fit the model
+    """
     target = request.target
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for the played audio; omit one of them")
@@ -42,7 +45,10 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
 
 
 def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) -> tuple[Route, ...]:
-    """Return the sources of inputs: --mic is the first input, --far the second, --in any. Raises InputError."""
+    """Return the sources of inputs: --mic is the first input, --far the second, --in any.
+
+    Raises InputError: there is no such input, or it has two sources
+    """
     routes = parse_routes(in_routes, program)
     names = [port.name for port in live_inputs(program)]
     for index, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
@@ -79,7 +85,10 @@ def _latency(text: str) -> str | float:
 
 
 def file_host(request: RunRequest) -> FileHost | None:
-    """Return a file in place of the devices, if one is given. Raises InputError."""
+    """Return a file in place of the devices, if one is given.
+
+    Raises InputError: the file cannot be read, or an encoding is given without one
+    """
     if request.source is None and request.audio.subtype is not None:
         raise InputError("--subtype is for the file that is played to; give IN and OUT")
     if request.source is None:
@@ -88,7 +97,10 @@ def file_host(request: RunRequest) -> FileHost | None:
 
 
 def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
-    """Return the target of frames or events: standard output if no file is named; or None. Raises InputError."""
+    """Return the target of frames or events: standard output if no file is named; or None.
+
+    Raises InputError: there is no such format of events
+    """
     if request.events is None:
         return None if options.frames is None else Target.of_frames(options.frames)
     name = "microphone" if request.source is None else request.source.stem
@@ -96,7 +108,10 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
 
 
 def frames_port(program: Program, request: RunRequest) -> Port:
-    """Return the output whose frames go to a file; for events, the first that is not audio. Raises InputError."""
+    """Return the output whose frames go to a file; for events, the first that is not audio.
+
+    Raises InputError: there is no such output
+    """
     if request.audio.output is not None:
         return find_output(program, request.audio.output)
     source = live_inputs(program)[0]

@@ -46,7 +46,10 @@ systems = Systems()
 
 
 def _system() -> AudioSystem:
-    """Return the system in use; a new one if it cannot be used. Raises DeviceError."""
+    """Return the system in use; a new one if it cannot be used.
+
+    Raises DeviceError: PortAudio cannot be loaded, or hangs
+    """
     with systems.lock:
         current = systems.current
         if current is None or not current.is_usable:
@@ -61,7 +64,7 @@ def _system() -> AudioSystem:
 
 
 def _replace_system(old: AudioSystem | None) -> AudioSystem:
-    """Replace a system that has ended or was abandoned. Raises DeviceError."""
+    """Replace a system that has ended or was abandoned. Raises DeviceError: PortAudio cannot be loaded."""
     if old is None:
         library = PortAudioLibrary()
     else:

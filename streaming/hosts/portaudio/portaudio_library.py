@@ -210,7 +210,10 @@ def _file_of(dll: ctypes.CDLL) -> Path:
 
 
 def _copy(source: Path) -> str:
-    """Return a name under which the linker loads the same library again. Raises OSError."""
+    """Return a name under which the linker loads the same library again.
+
+    Raises OSError: it cannot be read or copied
+    """
     data = source.read_bytes()
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(source.name, os.MFD_CLOEXEC)

@@ -60,7 +60,7 @@ def list_devices() -> tuple[Device, ...]:
 
 
 class PythonStream(NotCopyable):
-    """An open stream; see ``host.DeviceStream``. Raises DeviceError."""
+    """An open stream; see ``host.DeviceStream``. Raises DeviceError: the devices cannot be opened."""
 
     copy_error_reason = "it has a device; open another one"
 

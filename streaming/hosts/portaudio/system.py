@@ -64,7 +64,7 @@ class AudioSystem(NotCopyable):
         return self._ready is not None and not self._ready.done()
 
     def wait(self, limit_s: float) -> bool:
-        """Start PortAudio once; return whether it is ready within the limit. Raises DeviceError if it never will be."""
+        """Start PortAudio once; return whether it is ready within the limit. Raises DeviceError: it never will be."""
         with capture_alsa_messages():
             if self._ready is None:
                 self._ready = self._call.submit(self._initialise)

@@ -157,7 +157,10 @@ class LaneStream(NotCopyable):
         return None
 
     def _end_input(self, end: Flush) -> bool:
-        """Feed the rest of the resamplers, input by input. Returns whether there was any. Raises InputError."""
+        """Feed the rest of the resamplers, input by input. Returns whether there was any.
+
+        Raises InputError: the model does not take the frames
+        """
         if not self._input_ended:
             self._input_ended = True
             self._flushed.extend((name, sound.flush()) for name, sound in self._conversion.inward.items())
@@ -205,7 +208,10 @@ class LaneStream(NotCopyable):
         return self._answer((), error=ProtocolError("fault" if fault else "input", str(error), hint))
 
     def _flush(self) -> Answer:
-        """Flush the stream and return the last answer. Raises InputError."""
+        """Flush the stream and return the last answer.
+
+        Raises InputError: inputs end at different times, or the model does not take this length
+        """
         frames = self._session.flush()
         encoder, session = self._messages, self._session
         streaming = {name: array for name, array in frames.items() if name not in encoder.final_names}

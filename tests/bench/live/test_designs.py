@@ -149,7 +149,7 @@ def test_a_row_has_the_outcome_of_a_design() -> None:
     assert figures["machine"]["latency_without"]["missed"] == 0
 
 
-def test_time_that_the_machine_took_counts_once() -> None:
+def test_overlapping_steal_times_count_once() -> None:
     spans = merge_spans([(50, 60), (10, 20), (15, 30), (30, 31)])
     np.testing.assert_array_equal(spans, [(10, 31), (50, 60)])
     spans_of = np.array([(0, 5), (0, 15), (12, 20), (31, 50), (0, 100), (55, 56), (60, 70)])
@@ -200,7 +200,7 @@ def test_the_monitor_sees_more_urgent_work() -> None:
     assert 0 < taken_ms <= (ended - start) / 1e6
 
 
-def test_the_model_is_sound_in_and_sound_out() -> None:
+def test_the_model_is_causal_and_keeps_the_rate() -> None:
     model = pulse.load(amplifier()).analyse()
     x = normal_noise(1, 1, 960)
     y = model.run(x)["y"]

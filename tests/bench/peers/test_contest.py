@@ -1,5 +1,7 @@
 """The bench compares like with like: every timed form computes the model's outputs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -103,16 +105,21 @@ def test_a_wrong_or_failing_peer_is_left_out() -> None:
     assert dict(forms.fastest([wrong, fails, right], pulses)) == {"other": right}
 
 
-def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
+def test_the_fastest_right_form_of_a_runtime_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step advances the clock by the time that its form takes."""
+    now_ns = [0]
+
     class Peer:
-        def __init__(self, count):
-            self.count = count
+        def __init__(self, step_ns):
+            self.step_ns = step_ns
 
         def step(self, pulse):
-            return sum(range(self.count))
+            now_ns[0] += self.step_ns
 
+    clock = SimpleNamespace(perf_counter_ns=lambda: now_ns[0])
+    monkeypatch.setattr("bench.measurement.timing.time", clock)
     runtime_forms = [
-        forms.Form("other", str(count), "right", "", Peer(count)) for count in (20_000, 10, 40_000)
+        forms.Form("other", str(step_ns), "right", "", Peer(step_ns)) for step_ns in (2000, 1000, 4000)
     ]
     assert dict(forms.fastest(runtime_forms, [np.zeros(1)])) == {"other": runtime_forms[1]}
 

@@ -133,7 +133,7 @@ def test_deep_nesting_agrees_with_manual_wiring() -> None:
     x = normal_noise(1, 4, 11)
     (y,) = deep.forward(x).values()
 
-    def plain(x: np.ndarray, seed: int) -> np.ndarray:
+    def inception_by_numpy(x: np.ndarray, seed: int) -> np.ndarray:
         def conv(cin: int, cout: int, value: np.ndarray) -> np.ndarray:
             return next(iter(GraphView([Conv1D(cin, cout, 1, seed=seed)]).forward(value).values()))
 
@@ -143,11 +143,13 @@ def test_deep_nesting_agrees_with_manual_wiring() -> None:
         third = conv(4, 2, np.maximum(np.maximum(wide[..., :-2], wide[..., 1:-1]), wide[..., 2:]))
         return conv(8, 4, np.concatenate([first, second, third], 1))
 
-    np.testing.assert_allclose(y, np.maximum(plain(plain(x, 1), 2), 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        y, np.maximum(inception_by_numpy(inception_by_numpy(x, 1), 2), 0), rtol=1e-5, atol=1e-6
+    )
     pulse.verify(deep.graph("1,4,T"), pulse=3, backend="numpy").require()
 
 
-def test_parameters_are_given_or_come_of_a_seed() -> None:
+def test_parameters_are_given_or_drawn_from_a_seed() -> None:
     w, b = normal_noise(4, 2, 3), normal_noise(4)
     conv = Conv1D(2, 4, 3, weight=w, bias=b)
     x = normal_noise(1, 2, 5)
@@ -180,7 +182,7 @@ def test_shared_parameters_are_stored_once_and_states_separately() -> None:
     assert not np.allclose(a, b)
 
 
-def test_called_again_a_node_is_shared() -> None:
+def test_a_node_called_twice_shares_its_parameters() -> None:
     conv = Conv1D(1, 2, 1)
     x = Connector("x", "1,1,T")
     view = Add()(conv(x), conv(x)).graph()
@@ -333,6 +335,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
             id="bias and no_bias",
         ),
         pytest.param(lambda: Dropout(training=True), "does not train", id="training"),
+        pytest.param(lambda: Dropout(1), "1 must be at least 0 and less than 1", id="everything dropped"),
         pytest.param(lambda: Add()(Connector()), "2 data inputs, and 1 connectors", id="too few connectors"),
         pytest.param(lambda: Sequential([]), "at least one part", id="empty sequence"),
         pytest.param(

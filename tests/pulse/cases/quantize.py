@@ -108,7 +108,7 @@ def products() -> Iterator[Case]:
 
 
 def convolutions() -> Iterator[Case]:
-    """Padding is the zero point; strides, groups; quantized again, with a bias."""
+    """Padding is the zero point; strides, groups; quantised again, with a bias."""
     x = {"x": integers("x", np.uint8, 1, 4, 12)}
     w = {"w": integers("w", np.uint8, 6, 2, 3), "p": np.uint8(100), "q": np.uint8(120)}
     for strides in (1, 2):

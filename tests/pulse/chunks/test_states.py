@@ -126,7 +126,7 @@ def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, m
         ([1, 2, 128, 2], None),
     ],
 )
-def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | None) -> None:
+def test_the_time_axis_follows_from_the_shape(shape: list[int], axis: int | None) -> None:
     """The shape is audio, one frame of features, or undecided."""
     axis_and_reason = time_axis(shape, F)
     assert (axis_and_reason[0] if axis_and_reason else None) == axis
@@ -153,7 +153,7 @@ def test_an_output_axis_follows_from_the_input_or_its_shape(
     assert (axis_and_reason[0] if axis_and_reason else None) == expected
 
 
-def test_an_input_with_an_axis_of_frames_is_not_a_state() -> None:
+def test_an_input_with_a_time_axis_is_not_a_state() -> None:
     """A signal before and after, whose shape determines no axis: the user gives it."""
     inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
     outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}

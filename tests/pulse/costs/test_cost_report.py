@@ -50,7 +50,7 @@ def every_op() -> list[type[Op]]:
 
 
 def test_every_op_is_counted() -> None:
-    """Each says what it computes, or copies; of the others nothing is known."""
+    """Every op states its work or that it only copies; only ``UnknownOp`` does not."""
     silent = {op for op in every_op() if op.work is Op.work and not op.copies and op.steps is None}
     assert silent == {UnknownOp}
 

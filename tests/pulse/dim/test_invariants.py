@@ -54,7 +54,7 @@ BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[TDim, TDim], TDim]]
 
 
 def brute(tree: Tree, env: Env) -> int:
-    """The value by Python integers. Raises ArithmeticError if a broadcast has none."""
+    """The value by Python integers. Raises ArithmeticError: a broadcast has none."""
     if isinstance(tree, int):
         return tree
     if isinstance(tree, str):

@@ -71,7 +71,7 @@ def test_the_machine_calls_kernels_only() -> None:
     assert_only_known_calls(llvm_code(machine.RUN), pointers=True)
 
 
-def plain(body: Any, sig: Any) -> Any:
+def optimise_alone(body: Any, sig: Any) -> Any:
     return optimise("plain", "plain", body, sig, {})
 
 
@@ -90,12 +90,14 @@ def steps(n: Any) -> Any:
 def test_functions_that_need_python_are_refused(body: Any) -> None:
     """Kernels that make an array, that may raise an error, that print."""
     with pytest.raises(CompileError, match="plain: may raise an exception, or needs Python or memory"):
-        plain(body, types.float64(types.int64))
+        optimise_alone(body, types.float64(types.int64))
 
 
 def test_a_call_of_the_c_library_is_found() -> None:
     with pytest.raises(AssertionError, match="calls tanh"):
-        assert_only_known_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), allowed=set())
+        assert_only_known_calls(
+            optimise_alone(lambda x: math.tanh(x), types.float64(types.float64)), allowed=set()
+        )
 
 
 @pytest.mark.parametrize("name", kernels_to_show(OURS))

@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import MIN_ROUNDED_BYTES, as_halves, store
+from pulse.program.weights import MIN_ROUNDED_BYTES, as_16_bit, store
 from pulse.program.whole_stream import run_whole
 from pulse.proof.trial_signals import draw_feeds
 from pulse.support.bf16 import from_bf16, to_bf16
@@ -59,7 +59,7 @@ def test_values_of_bf16_do_not_change(bits: Array) -> None:
     )
 )
 def test_values_of_f16_do_not_change(halves: Array) -> None:
-    as_f16 = as_halves(halves.astype(np.float32))
+    as_f16 = as_16_bit(halves.astype(np.float32))
     assert as_f16 is not None
     assert as_f16.dtype == np.float16
     np.testing.assert_array_equal(as_f16.view(np.uint16), halves.view(np.uint16))
@@ -70,28 +70,28 @@ def test_values_of_f16_do_not_change(halves: Array) -> None:
     [(65504, np.float16), (65536, np.uint16), (2.0**-24, np.float16), (2.0**-25, np.uint16)],
     ids=["the largest f16", "beyond f16", "the smallest f16", "below f16"],
 )
-def test_halves_hold_every_weight(value: float, dtype: type[np.generic]) -> None:
+def test_16_bit_forms_hold_every_weight(value: float, dtype: type[np.generic]) -> None:
     weight = np.full((3, 5), 0.125, np.float32)
     weight[1, 2] = value
-    narrow = as_halves(weight)
+    narrow = as_16_bit(weight)
     assert narrow is not None
     assert narrow.dtype == dtype
     np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
 
 
-def test_halves_hold_a_transposed_weight() -> None:
+def test_16_bit_forms_hold_a_transposed_weight() -> None:
     weight = np.arange(15, dtype=np.float32).reshape(3, 5).T
-    np.testing.assert_array_equal(as_halves(weight), weight.astype(np.float16))
+    np.testing.assert_array_equal(as_16_bit(weight), weight.astype(np.float16))
 
 
 @pytest.mark.parametrize("value", [0.1, np.inf, np.nan])
-def test_halves_are_not_used_for_what_they_cannot_hold(value: float) -> None:
-    assert as_halves(np.full((2, 2), value, np.float32)) is None
+def test_16_bit_forms_are_not_used_for_other_values(value: float) -> None:
+    assert as_16_bit(np.full((2, 2), value, np.float32)) is None
 
 
-def test_halves_are_not_used_if_each_form_loses_a_weight() -> None:
+def test_16_bit_forms_are_not_used_if_each_loses_a_weight() -> None:
     """The first weight is too fine for bf16, the second too small for f16."""
-    assert as_halves(np.array([[1 + 2.0**-10, 2.0**-25]], np.float32)) is None
+    assert as_16_bit(np.array([[1 + 2.0**-10, 2.0**-25]], np.float32)) is None
 
 
 @settings(max_examples=50)

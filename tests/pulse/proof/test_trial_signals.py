@@ -15,7 +15,7 @@ from tests.pulse.model_builder import ModelBuilder
 pytestmark = pytest.mark.full_proofs
 
 
-def plain(shape: str = "1,2,T") -> PulsedModel:
+def negation(shape: str = "1,2,T") -> PulsedModel:
     builder = ModelBuilder(x=shape)
     return pulsify(builder.model(builder.apply("neg", builder["x"])), pulse=4)
 
@@ -24,7 +24,7 @@ def plain(shape: str = "1,2,T") -> PulsedModel:
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_signals_have_the_shape_of_the_input(signal: str, frames: int) -> None:
     """Signals of any length have the shape of the input; a seed gives the same values again, another seed others."""
-    model = plain()
+    model = negation()
     x = draw_feeds(model, frames, signal, 3)["x"]
     assert x.shape == (1, 2, frames)
     assert x.dtype == np.float32
@@ -36,7 +36,7 @@ def test_signals_have_the_shape_of_the_input(signal: str, frames: int) -> None:
 
 def test_signals_cover_all_scales() -> None:
     """Noise has ordinary, small and large values; levels are held, and gaps are long."""
-    signals = {signal: draw_feeds(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
+    signals = {signal: draw_feeds(negation(), 4000, signal)["x"][0] for signal in SIGNALS}
     assert np.std(signals["noise"]) == pytest.approx(1, rel=0.1)
     assert np.std(signals["quiet"]) == pytest.approx(1e-3, rel=0.1)
     assert np.abs(signals["loud"]).max() > 60
@@ -51,7 +51,7 @@ def test_signals_cover_all_scales() -> None:
 
 
 def test_the_mixed_signal_has_all_others() -> None:
-    mixed = draw_feeds(plain(), 4000, "mixed")["x"][0]
+    mixed = draw_feeds(negation(), 4000, "mixed")["x"][0]
     assert (~mixed.any(0)).sum() > 500
     assert np.abs(mixed).max() > 60
     assert ((mixed != 0) & (np.abs(mixed) < 1e-2)).sum() > 500

@@ -78,8 +78,8 @@ def test_constants_beyond_the_budget_are_computed_at_run_time() -> None:
     ):
         less = pulse.load(proto, budget={"elements": 4000}).analyse()
     whole = pulse.load(proto).analyse()
-    assert less.spending.unfolded
-    assert not whole.spending.unfolded
+    assert less.spending.not_folded
+    assert not whole.spending.not_folded
     np.testing.assert_array_equal(less.run(x)["y"], whole.run(x)["y"])
     np.testing.assert_array_equal(less.declutter().run(x)["y"], whole.run(x)["y"])
 
@@ -89,7 +89,7 @@ def test_elements_grow_with_what_the_file_stores() -> None:
     proto = model([node("Transpose", "w", "t", perm=[1, 0]), node("MatMul", "t w", "m"), node("MatMul", "x m")],
                  {"w": stored}, (1, "T", 40))  # fmt: skip
     typed = pulse.load(proto, budget={"elements": 0}).analyse()
-    assert not typed.spending.unfolded
+    assert not typed.spending.not_folded
     assert typed.spending.stored == stored.size
 
 
@@ -141,13 +141,13 @@ def test_lists_beyond_the_budget_are_refused() -> None:
         pulse.load(proto, budget={"elements": 10_000}).analyse()
 
 
-def test_a_step_that_is_done_twice_takes_no_more() -> None:
+def test_a_repeated_analysis_is_counted_once() -> None:
     read = pulse.load(with_constants(3, 1000), budget={"elements": 5000}).model
     first = read.analyse()
     for _ in range(5):
         again = read.analyse()
         assert again.spending == first.spending
-        assert not again.spending.unfolded
+        assert not again.spending.not_folded
         assert again.declutter().spending == first.declutter().spending
 
 

@@ -113,8 +113,8 @@ def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
     ("fetch", "feeds", "reason"),
     [
         ("both", {"x": [[1, 2]]}, r"other \(Placeholder\): it is not fed"),
-        ("nothing", {}, "no node of model is called so"),
-        ("relu", {"nobody": 1}, "no node of model is called so"),
+        ("nothing", {}, "model has no node of this name"),
+        ("relu", {"nobody": 1}, "model has no node of this name"),
         ("relu", {"x": [1.0, 2.0, 3.0]}, r"shape \[3\] does not fit \[None, 2\]"),
         ("relu", {"x": "text"}, "is not of type f32"),
         ("conv:3", {"x": [[1, 2]]}, "outputs conv:.* are not supported"),
@@ -185,7 +185,7 @@ def test_a_run_takes_its_feeds_in_parts() -> None:
     session = open_session(sums())
     session.reset()
     part = session.partial_run(["half", "whole:0"], ["x", "y:0", "z"], ["add"])
-    with pytest.raises(InputError, match="fetch none: no node"):
+    with pytest.raises(InputError, match="fetch none: model has no node"):
         session.partial_run(["none"])
     assert part.run("half:0", {"x": [1, 2], "y": [3, 4]}, ["add"]).tolist() == [4, 6]
     with pytest.raises(InputError, match=r"target add: .*has run already"):

@@ -1,4 +1,4 @@
-"""Models with recurrent layers of TFLite: float and quantized LSTM and RNN, and an unrolled one."""
+"""Models with recurrent layers of TFLite: float and quantised LSTM and RNN, and an unrolled one."""
 
 from typing import Any
 

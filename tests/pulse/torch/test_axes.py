@@ -18,13 +18,13 @@ def strided_channels(feeds: Feeds) -> Feeds:
     return {"y": x.reshape(1, 2, -1, 4).sum(-1)}
 
 
-def test_the_axis_of_time_is_found_among_several() -> None:
+def test_the_time_axis_is_found_among_several() -> None:
     axes = find_time("M", strided_channels, {"x": np.ones((1, 2, 40), np.float32)})
     assert axes == {"x": {2: "T"}}
     assert describe_time(axes).startswith("time (T) is axis 2 of x: ")
 
 
-def test_the_axis_of_time_is_found_in_each_input() -> None:
+def test_the_time_axis_is_found_in_each_input() -> None:
     def add_inputs(feeds: Feeds) -> Feeds:
         if feeds["a"].shape != feeds["b"].shape or feeds["a"].shape[1] != 3:
             raise InputError("RuntimeError: sizes differ")
@@ -41,7 +41,7 @@ def test_several_axes_are_not_guessed() -> None:
         find_time("M", lambda feeds: {"y": feeds["x"] * 2}, {"x": np.ones((3, 40), np.float32)})
 
 
-def test_a_module_of_one_length_has_no_axis_of_time() -> None:
+def test_a_module_of_one_length_has_no_time_axis() -> None:
     def same_feeds(feeds: Feeds) -> Feeds:
         if feeds["x"].shape != (1, 40):
             raise InputError("RuntimeError: shape")

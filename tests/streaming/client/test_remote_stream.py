@@ -30,7 +30,7 @@ def inputs_of(program: Program, frames: int, seed: int) -> dict[str, Array]:
 def random_pieces(
     inputs: dict[str, Array], program: Program, count: int, seed: int
 ) -> list[dict[str, Array]]:
-    """All inputs in as many blocks, cut at random."""
+    """Return the inputs cut at random into ``count`` blocks."""
     rng = np.random.default_rng(seed)
     parts = {}
     for port in program.inputs:

@@ -202,21 +202,37 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_invalid_sinks_are_refused(tmp_path: Path) -> None:
-    program = named_program("decimated", 6)
-    async with Executor(program) as executor:
-        x = normal_noise(1, 30, 2)
-        with pytest.raises(InputError, match="int is not a sink"):
-            await executor.run(x, 3)
-        with pytest.raises(InputError, match="same is not audio: "):
-            await executor.run(x, PcmSink(ByteSink(), "s16", "same"))
-        with pytest.raises(InputError, match="no output is called 'z'; the outputs are same, third"):
-            await executor.run(x, FramesFileSink(tmp_path / "z.npy", "z"))
+@pytest.mark.parametrize(
+    ("make_sink", "reason"),
+    [
+        pytest.param(lambda folder: 3, "int is not a sink", id="no sink"),
+        pytest.param(
+            lambda folder: PcmSink(ByteSink(), "s16", "same"), "same is not audio: ", id="not audio"
+        ),
+        pytest.param(
+            lambda folder: FramesFileSink(folder / "z.npy", "z"),
+            "no output is called 'z'; the outputs are same, third",
+            id="no such output",
+        ),
+    ],
+)
+async def test_invalid_sinks_are_refused(
+    tmp_path: Path, make_sink: Callable[[Path], Any], reason: str
+) -> None:
+    async with Executor(named_program("decimated", 6)) as executor:
+        with pytest.raises(InputError, match=reason):
+            await executor.run(normal_noise(1, 30, 2), make_sink(tmp_path))
+
+
+async def test_a_model_without_audio_has_no_audio_sink() -> None:
     builder = TypedBuilder()
     doubled = builder.wire("same", AddAxis(2), builder.source("x", "2,T,f32"))
     async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
         with pytest.raises(InputError, match="builder: no output is audio; the outputs are same"):
             await executor.run(normal_noise(2, 30), PcmSink(ByteSink(), "s16"))
+
+
+async def test_an_audio_sink_needs_a_rate(tmp_path: Path) -> None:
     async with Executor(named_program("filtered", 6)) as executor:
         with pytest.raises(InputError, match="audio needs the model's rate"):
             await executor.run(normal_noise(1, 30), tmp_path / "x.wav")

@@ -201,7 +201,7 @@ def test_routes_that_do_not_fit_are_refused(device: Any, routes: Any, how: Any, 
 
 
 def test_a_single_input_may_have_a_route() -> None:
-    """A channel after the device, where a device may be called so as well."""
+    """``pair:1`` is a channel of the device ``pair``, unless a device has that name."""
     from tests.streaming.models import cached_program, copy_model
 
     host, live = two_input_run(cached_program(copy_model), Route("x", "pair", 1))

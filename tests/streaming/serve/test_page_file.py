@@ -2,8 +2,8 @@
 
 import re
 
-from tests.documents.pages import ROOT
 from tests.documents.tags import tags_of
+from tests.sources import ROOT
 
 PAGE = ROOT / "streaming" / "serve" / "page" / "index.html"
 FILES = {path.name: path.read_text("utf-8") for path in sorted(PAGE.parent.iterdir())}

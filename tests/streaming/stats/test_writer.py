@@ -2,8 +2,11 @@
 
 import json
 import resource
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
@@ -16,6 +19,7 @@ from streaming.stats.lines import TIMES, HistogramLine
 from streaming.stats.live_statistics import Counters, LiveStatistics
 from streaming.stats.reader import read_stats
 from streaming.stats.writer import StatsWriter
+from tests.sources import ROOT
 from tests.streaming.stats.simulated_statistics import (
     DELAY,
     SETUP,
@@ -35,7 +39,7 @@ def series() -> list[LiveStatistics]:
     return list(Simulation(slow={1: 20}, notes={3: "opened again"}).series(SECONDS, events=EVENTS))
 
 
-def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
+def as_written(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
     """Values as JSON, rounded to the written digits."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
@@ -45,7 +49,7 @@ def test_written_statistics_are_read_back(path: Path, series: list[LiveStatistic
     assert stats.complete
     assert stats.header.setup == SETUP
     assert stats.header.versions["numba"]
-    assert plain(asdict(stats.statistics)) == plain(series[-1].as_dict())
+    assert as_written(asdict(stats.statistics)) == as_written(series[-1].as_dict())
     assert stats.statistics.notes == ("opened again",)
     for name in TIMES:
         expected = getattr(series[-1], name)
@@ -142,29 +146,27 @@ def test_each_update_is_readable_at_once(tmp_path: Path, series: list[LiveStatis
 def test_a_killed_run_has_all_but_its_last_interval(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from tests.streaming.stats.simulated_statistics import *\n"
+        "from streaming.stats.writer import StatsWriter\n"
+        "from tests.streaming.stats.simulated_statistics import SETUP, Simulation\n"
         "writer = StatsWriter(Path(sys.argv[1]), SETUP)\n"
         "for statistics in Simulation().series(4): writer.update(statistics)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    path, root = tmp_path / "o.jsonl", Path(__file__).parents[3]
-    killed = subprocess.run([sys.executable, "-c", code, path], cwd=root, check=False, timeout=60)
-    assert killed.returncode == -9
+    path = tmp_path / "o.jsonl"
+    killed = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
     assert read_quietly(path).statistics.elapsed_s == 4
 
 
-class Limited:
-    """Files of this process may not become larger."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __enter__(self) -> None:
-        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.before[1]))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Files of this process may not become larger than this many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_missing_lines_follow_after_a_full_disk(tmp_path: Path, series: list[LiveStatistics]) -> None:
@@ -172,7 +174,7 @@ def test_missing_lines_follow_after_a_full_disk(tmp_path: Path, series: list[Liv
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
     whole = path.read_bytes()
-    with Limited(len(whole) + 100):
+    with file_size_limit(len(whole) + 100):
         writer.update(series[1])
         assert "File too large at 2.0 s; the missing intervals follow in one line" in str(writer.problem)
         assert path.read_bytes() == whole
@@ -191,23 +193,40 @@ def test_a_file_on_a_full_disk_ends_without_a_summary(tmp_path: Path, series: li
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
-    with Limited(path.stat().st_size + 1):
+    with file_size_limit(path.stat().st_size + 1):
         writer.close(series[1])
     assert "the file ends without a summary" in str(writer.problem)
     assert read_quietly(path).statistics.elapsed_s == 1
 
 
-def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none/o\.jsonl: cannot be written \(No such file or directory\)"):
-        StatsWriter(tmp_path / "none" / "o.jsonl", SETUP)
-    with pytest.raises(InputError, match="is not a file that can be replaced"):
-        StatsWriter(tmp_path, SETUP)
-    with pytest.raises(InputError, match="is not a file that can be replaced"):
-        StatsWriter(Path("/dev/full"), SETUP)
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param(
+            "none/o.jsonl",
+            r"none/o\.jsonl: cannot be written \(No such file or directory\)",
+            id="without a folder",
+        ),
+        pytest.param("", "is not a file that can be replaced", id="a folder"),
+        pytest.param("/dev/full", "is not a file that can be replaced", id="a device"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        StatsWriter(tmp_path / name, SETUP)
+
+
+def test_a_full_disk_is_refused_at_the_start(tmp_path: Path) -> None:
+    with (
+        file_size_limit(10),
+        pytest.raises(InputError, match=r"cannot be written \(File too large\)"),
+    ):
+        StatsWriter(tmp_path / "o.jsonl", SETUP)
+
+
+def test_an_interval_of_zero_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="an interval of 0 s; give more than 0 seconds"):
         StatsWriter(tmp_path / "o.jsonl", SETUP, 0)
-    with Limited(10), pytest.raises(InputError, match=r"cannot be written \(File too large\)"):
-        StatsWriter(tmp_path / "o.jsonl", SETUP)
 
 
 def test_times_come_back_to_the_nanosecond(series: list[LiveStatistics]) -> None:

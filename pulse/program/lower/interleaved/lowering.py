@@ -47,7 +47,7 @@ class InterleavedLowering:
         self._expanded: dict[int, Buffer] = {}
 
     def convert(self, instruction: Instruction) -> Iterable[Instruction]:
-        """Return the interleaved instructions for one instruction. Raises NotInterleavedError if it has none."""
+        """Return the interleaved instructions for one instruction. Raises NotInterleavedError: it has none."""
         for name, _, value in instruction.operands():
             assert isinstance(value, Value), name
             if value.buffer is self._clock.buffer and name != "clock":
@@ -111,7 +111,7 @@ class InterleavedLowering:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Return whether a clock is the stream's own. Raises NotInterleavedError if it is not and not always 0."""
+        """Return whether a clock is the stream's own. Raises NotInterleavedError: it is not and not always 0."""
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.read_constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that does not advance")

@@ -60,7 +60,7 @@ def test_microsoft_operators_run_as_in_onnxruntime(proto: ModelProto, feeds: Fee
 
 
 def linear_attention(feeds: Feeds, **attributes: Any) -> ModelProto:
-    """Attention with a state, of two heads; T is the axis of time."""
+    """Attention with a state, of two heads; T is the time axis."""
     operator = node(
         "LinearAttention",
         "q k v _ g b",
@@ -101,6 +101,6 @@ def test_a_pool_of_codes_with_channels_last_is_refused() -> None:
     constants = {"s": np.float32(1), "p": np.uint8(0)}
     operator = node("QLinearGlobalAveragePool", "x s p s p", domain="com.microsoft", channels_last=1)
     with pytest.raises(
-        LoadError, match="channels_last is not supported; quantize the model with channels first"
+        LoadError, match="channels_last is not supported; quantise the model with channels first"
     ):
         load(model([operator], x, constants)).analyse()

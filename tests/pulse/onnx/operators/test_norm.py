@@ -1,4 +1,4 @@
-"""Normalisations over the axis of time are refused; scales of a layer normalisation may be of any float type."""
+"""Normalisations over the time axis are refused; scales of a layer normalisation may be of any float type."""
 
 import numpy as np
 import pytest

@@ -265,7 +265,7 @@ def test_short_and_repeated_rows_agree_with_numpy(shape: tuple[int, ...]) -> Non
 
 
 def view_like(output, base, view):
-    """The view of ``output``, whose layout is that of ``base``, that ``view`` is of ``base``."""
+    """Return the elements of ``output`` at the positions that ``view`` has in ``base``."""
     offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize
     return np.lib.stride_tricks.as_strided(output.reshape(-1)[offset:], view.shape, view.strides)
 

@@ -31,8 +31,8 @@ from tests.pulse.program.programs import (
     pulsed_model,
     spawn_and_step,
 )
+from tests.sources import ROOT
 
-ROOT = Path(__file__).parents[4]
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda item: pickle.loads(pickle.dumps(item)),
     "oldest pickle": lambda item: pickle.loads(pickle.dumps(item, 2)),

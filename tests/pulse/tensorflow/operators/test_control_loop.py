@@ -95,7 +95,7 @@ def drop_node(drop: str) -> Callable[[GraphDefBuilder], bytes]:
 
 @pytest.mark.parametrize("drop", ["loop/go", "loop/next_h", "loop/switch_out", "loop/i"])
 def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
-    with pytest.raises(LoadError, match=f"reads '{drop}', which no node is called"):
+    with pytest.raises(LoadError, match=f"reads '{drop}', but no node has this name"):
         pulse.load(drop_node(drop)(lowered_loop())).model.analyse()
 
 

@@ -1,5 +1,7 @@
 """Recurrent layers of cuDNN against numpy, from their vector of weights."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,14 +26,15 @@ def weights(kind: str, layers: int, ways: int) -> list[Array]:
     return [np.float32(0.3) * normal_noise(*shape, seed=place) for place, shape in enumerate(shapes)]
 
 
-def graph(kind: str, layers: int, ways: int, cut: int = 0) -> GraphDefBuilder:
+def graph(kind: str, layers: int, ways: int, cut: int = 0, **attributes: Any) -> GraphDefBuilder:
     builder = GraphDefBuilder()
     builder.place("x", -1, 1, WIDTH)
     builder.const("h", np.zeros((layers * ways, 1, SIZE)))
     vector = np.concatenate([array.ravel() for array in weights(kind, layers, ways)])
     builder.const("params", vector[: vector.size - cut])
     way = "bidirectional" if ways == 2 else "unidirectional"
-    builder.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
+    options = {"T": F32, "rnn_mode": kind, "direction": way} | attributes
+    builder.node("rnn", "CudnnRNN", "x", "h", "h", "params", **options)
     builder.node("y", "Identity", "rnn", T=F32)
     return builder
 
@@ -101,3 +104,19 @@ def test_the_batch_may_come_first(kind: str) -> None:
 def test_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(LoadError, match=r"rnn \(CudnnRNN\): its \d+ weights are too few"):
         pulse.load(graph("lstm", 1, 1, cut=1).data).model.analyse()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        (
+            {"rnn_mode": "qrnn"},
+            "rnn_mode 'qrnn' is not supported; choose one of gru, lstm, rnn_tanh, rnn_relu",
+        ),
+        ({"input_mode": "skip_input"}, "input_mode skip_input is not supported"),
+        ({"num_proj": 2}, r"projections \(num_proj\) are not supported"),
+    ],
+)
+def test_what_is_not_supported_is_named(attributes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(LoadError, match=reason):
+        pulse.load(graph("lstm", 1, 1, **attributes).data).model.analyse()

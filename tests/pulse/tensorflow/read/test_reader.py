@@ -135,7 +135,7 @@ def test_calls_of_functions_are_inlined() -> None:
     [
         pytest.param(
             lambda builder: builder.node("y2", "Relu", "nobody", T=F32),
-            "which no node is called",
+            "but no node has this name",
             id="unknown input",
         ),
         pytest.param(

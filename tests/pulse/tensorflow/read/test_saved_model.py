@@ -7,7 +7,7 @@ import pytest
 
 import pulse
 from pulse import Chunking
-from pulse.errors import LoadError, PulsifyError
+from pulse.errors import InputError, LoadError, PulsifyError
 from pulse.facts import Array
 from pulse.tensorflow.messages import SavedModel, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
@@ -49,6 +49,14 @@ def test_a_session_calls_the_signature(tmp_path: Path) -> None:
     np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
     session.reset()
     np.testing.assert_allclose(session.call({"x": x[:1]})["y"], output[:1])
+
+
+def test_a_call_names_missing_and_unknown_inputs(tmp_path: Path) -> None:
+    session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), normal_noise(1, 4)
+    with pytest.raises(InputError, match=r"its inputs are x; missing: x; unknown: y, z$"):
+        session.call({"z": x, "y": x})
+    with pytest.raises(InputError, match=r"its inputs are x; unknown: y$"):
+        session.call({"x": x, "y": x})
 
 
 def with_objects(folder: Path, key: str = "layer/kernel") -> Path:

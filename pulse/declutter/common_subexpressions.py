@@ -1,4 +1,4 @@
-"""Nodes that compute the same."""
+"""Common subexpression elimination: equal ops of equal inputs become one node."""
 
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
