@@ -1,13 +1,16 @@
-"""Pads that the next window op takes as its own."""
+"""Pads: made from uniform parts of a join, and taken by the next window op as its own."""
 
 from dataclasses import replace
 
 import numpy as np
 
+from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
 from pulse.dim import TDim
-from pulse.facts import Shape, volume
-from pulse.ops.conv import Conv, Pads
+from pulse.facts import Shape, is_symbolic, volume
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD, Conv, Pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op, Pointwise
@@ -113,7 +116,43 @@ def _is_kept(before: Shape, axis: int, after: Shape, index: int) -> bool:
     )
 
 
+def _pad_with_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
+    """Make a part after others that holds one number, and whose length depends on the stream, a padding."""
+    fills = [_joined_fill(graph, outlet) for outlet in node.inputs]
+    unknown = [graph.fact(outlet).value is None for outlet in node.inputs]
+    first = next((i for i in range(1, len(fills)) if unknown[i] and fills[i] is not None), 0)
+    if not any(unknown[:first]):
+        return None
+    last = next((i for i in range(first, len(fills)) if fills[i] != fills[first]), len(fills))
+    patch = Patch(graph)
+    parts = [patch.tap(outlet) for outlet in node.inputs]
+    before = patch.wire(f"{node.name}.before", op, parts[:first])[0] if first > 1 else parts[0]
+    pads = [NO_PAD] * graph.fact(first_output(node)).rank
+    sizes = [graph.fact(outlet).shape[op.axis] for outlet in node.inputs[first:last]]
+    pads[op.axis] = (TDim.of(0), sum(sizes, TDim.of(0)))
+    pad = Pad(tuple(pads), fill=fills[first] or 0.0)
+    padded = patch.wire(node.name if last == len(parts) else f"{node.name}.padded", pad, [before])[0]
+    if last < len(parts):
+        padded = patch.wire(node.name, op, [padded, *parts[last:]])[0]
+    patch.shunt(first_output(node), padded)
+    return patch
+
+
+def _joined_fill(graph: TypedGraph, outlet: OutletId) -> float | None:
+    """Return the number that a part holds everywhere; None if it is unknown, or not a float."""
+    fill = uniform_value(graph, outlet)
+    if fill is None or is_symbolic(fill) or float(fill) != fill:
+        return None
+    return float(fill)
+
+
 PADS = (
+    Rewrite(
+        "pad_with_joined_fill",
+        "a part of one number after others is a padding, which may be as long as the stream requires",
+        _pad_with_joined_fill,
+        (Concat,),
+    ),
     Rewrite(
         "pad_later",
         "an op that does not change an axis may run before its padding, which then reaches the window that needs it",

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+from pulse.api import verify
+from pulse.dim import TDim
+from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
+from pulse.ops.shape import Expand
 from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
 
@@ -53,6 +57,30 @@ def test_pads_of_several_readers_or_deconvolutions_stay() -> None:
     assert ops(declutter_and_compare(small.model(y, padded))[0]) == ["Pad", "Conv"]
     z = small.add("deconv", ConvTranspose((1,), (1,), no_pads(1), (0,)), padded, W)
     assert ops(declutter_and_compare(small.model(z))[0]) == ["Pad", "ConvTranspose"]
+
+
+@pytest.mark.parametrize(("after", "left"), [
+    pytest.param((), ["Concat", "Pad"], id="last"),
+    pytest.param((-2.5,), ["Concat", "Pad"], id="more of it"),
+    pytest.param((-2.5, 1.0), ["Concat", "Pad", "Concat"], id="other numbers"),
+])  # fmt: skip
+def test_joined_fill_of_any_length_is_a_padding(after: tuple[float, ...], left: list[str]) -> None:
+    small = Small()
+    rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), -2.5)
+    ones = np.ones((1, 4, 2), np.float32)
+    y = small.add("joined", Concat(2), ones, small.x, rest, *(fill * ones for fill in after))
+    result, fired = declutter_and_compare(small.model(y))
+    assert fired["pad_with_joined_fill"] == 1
+    assert ops(result) == left
+    assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
+
+
+def test_joined_fill_before_the_stream_stays() -> None:
+    small = Small()
+    rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), 0.0)
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), rest, small.x)))
+    assert not fired
+    assert ops(result) == ["Expand", "Concat"]
 
 
 @pytest.mark.parametrize(("kind", "fill", "folds"), [
