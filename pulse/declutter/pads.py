@@ -6,17 +6,19 @@ import numpy as np
 
 from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
-from pulse.dim import TDim
+from pulse.dim import TDim, dim_max
 from pulse.facts import Shape, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.conv import NO_PAD, Conv, Pads
+from pulse.ops.dims import require_at_least
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op, Pointwise
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, with_dim
+from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
@@ -146,7 +148,43 @@ def _joined_fill(graph: TypedGraph, outlet: OutletId) -> float | None:
     return float(fill)
 
 
+def _pad_with_joined_edges(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
+    """Make copies of the first frame before a stream, and of the last one after it, a padding."""
+    for slot, source in enumerate(node.inputs):
+        before = [_edge_count(graph, outlet, source, op.axis, 0) for outlet in node.inputs[:slot]]
+        after = [_edge_count(graph, outlet, source, op.axis, -1) for outlet in node.inputs[slot + 1 :]]
+        if any(count is None for count in (*before, *after)):
+            continue
+        require_at_least(graph.fact(source).shape[op.axis], TDim.of(1), "the repeated frame")
+        pads = [NO_PAD] * graph.fact(source).rank
+        pads[op.axis] = TDim.of(0) + sum(before), TDim.of(0) + sum(after)
+        return replace_op(graph, first_output(node), node.name, Pad(tuple(pads), "edge"), [source])
+    return None
+
+
+def _edge_count(graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int, place: int) -> TDim | None:
+    """Return how often a wire repeats the first (0) or the last (-1) frame of another one; None if it is not that."""
+    size = graph.fact(source).shape[axis]
+    frame_shape = with_dim(graph.fact(source).shape, axis, 1)
+    count, node = TDim.of(1), graph.node(outlet)
+    if isinstance(node.op, Expand | Tile):
+        count = (node.op.shape if isinstance(node.op, Expand) else node.op.repeats)[axis - len(frame_shape)]
+        if with_dim(graph.fact(outlet).shape, axis, 1) != frame_shape:
+            return None
+        node = graph.node(node.inputs[0])
+    if not isinstance(node.op, Slice) or node.op.axis != axis or node.inputs[0] != source:
+        return None
+    begin, end = (size - 1, size) if place else (TDim.of(0), TDim.of(1))
+    return count if node.op.start in (begin, dim_max(0, begin)) and node.op.end == end else None
+
+
 PADS = (
+    Rewrite(
+        "pad_with_joined_edges",
+        "copies of the first frame before a stream, and of the last one after it, are its padding",
+        _pad_with_joined_edges,
+        (Concat,),
+    ),
     Rewrite(
         "pad_with_joined_fill",
         "a part of one number after others is a padding, which may be as long as the stream requires",

@@ -49,7 +49,15 @@ def whole_frames(builder: Builder) -> None:
     builder.keep(builder.add(Slice(2, ZERO, frames), joined))
 
 
+def repeated_end(builder: Builder) -> None:
+    """Join the last frame once more, and cut the first one off."""
+    x = builder.pick()
+    frames = builder.length(x)
+    last = builder.add(Slice(2, frames - 1, frames), x)
+    builder.keep(builder.add(Slice(2, ONE, frames + 1), builder.add(Concat(2), x, last)))
+
+
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
-    step.__name__: step for step in (hidden_padding, filled_table, whole_frames)
+    step.__name__: step for step in (hidden_padding, filled_table, whole_frames, repeated_end)
 }
 """More of what ``random_model`` may add, if it is asked to."""

@@ -11,7 +11,8 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from pulse.ops.shape import Expand
+from pulse.ops.shape import Expand, Tile
+from pulse.ops.slice import Slice
 from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
 
@@ -73,6 +74,34 @@ def test_joined_fill_of_any_length_is_a_padding(after: tuple[float, ...], left: 
     assert fired["pad_with_joined_fill"] == 1
     assert ops(result) == left
     assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 0), (2, 0), (0, 1), (0, "(T+7)/8*8-T"), (2, 3)])
+@pytest.mark.parametrize("tiled", [False, True])
+def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | str, tiled: bool) -> None:
+    small = Small()
+    size = small.dim("T")
+    ends = [small.dim("0"), small.dim("1")], [size - 1, size]
+    parts = [small.x]
+    for place, count in enumerate((small.dim(str(first)), small.dim(str(last)))):
+        if count == 0:
+            continue
+        frame = small.add(f"end{place}", Slice(2, *ends[place]), small.x)
+        counts = (TDim.of(1), TDim.of(1 if tiled else 4), count)
+        repeated = small.add(f"copies{place}", (Tile if tiled else Expand)(counts), frame)
+        parts = [*parts, repeated] if place else [repeated, *parts]
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), *parts)))
+    assert fired["pad_with_joined_edges"] == 1
+    assert ops(result) == ["Pad"]
+    assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
+
+
+def test_joined_copies_of_other_frames_stay() -> None:
+    small = Small()
+    second = small.add("second", Slice(2, small.dim("1"), small.dim("2")), small.x)
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), second, small.x)))
+    assert not fired
+    assert ops(result) == ["Slice", "Concat"]
 
 
 def test_joined_fill_before_the_stream_stays() -> None:

@@ -1,5 +1,7 @@
 """Maxima of one after the other window: a remainder counts as in onnxruntime, and does not prevent a stream."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ NAMES = ("x", "a", "b", "c", "y")
 def test_four_layers_without_padding_stream(kernel: int, stride: int) -> None:
     pools = [
         node("MaxPool", source, target, kernel_shape=[kernel], strides=[stride])
-        for source, target in zip(NAMES, NAMES[1:])
+        for source, target in pairwise(NAMES)
     ]
     proto = model(pools, {"x": floats("x", 1, 1, 600)}, stream={"x": 2})
     typed = pulse.load(proto).analyse()
