@@ -1,5 +1,6 @@
 """Pads: made from uniform parts of a join, and taken by the next window op as its own."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -121,17 +122,16 @@ def _is_kept(before: Shape, axis: int, after: Shape, index: int) -> bool:
 def _pad_with_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
     """Make a part after others that holds one number, and whose length depends on the stream, a padding."""
     fills = [_joined_fill(graph, outlet) for outlet in node.inputs]
-    unknown = [graph.fact(outlet).value is None for outlet in node.inputs]
-    first = next((i for i in range(1, len(fills)) if unknown[i] and fills[i] is not None), 0)
-    if not any(unknown[:first]):
+    sizes = [graph.fact(outlet).shape[op.axis] for outlet in node.inputs]
+    first = next((i for i in range(1, len(fills)) if fills[i] is not None and not sizes[i].is_const), 0)
+    if all(graph.fact(outlet).value is not None for outlet in node.inputs[:first]):
         return None
     last = next((i for i in range(first, len(fills)) if fills[i] != fills[first]), len(fills))
     patch = Patch(graph)
     parts = [patch.tap(outlet) for outlet in node.inputs]
     before = patch.wire(f"{node.name}.before", op, parts[:first])[0] if first > 1 else parts[0]
     pads = [NO_PAD] * graph.fact(first_output(node)).rank
-    sizes = [graph.fact(outlet).shape[op.axis] for outlet in node.inputs[first:last]]
-    pads[op.axis] = (TDim.of(0), sum(sizes, TDim.of(0)))
+    pads[op.axis] = (TDim.of(0), sum(sizes[first:last], TDim.of(0)))
     pad = Pad(tuple(pads), fill=fills[first] or 0.0)
     padded = patch.wire(node.name if last == len(parts) else f"{node.name}.padded", pad, [before])[0]
     if last < len(parts):
@@ -151,19 +151,32 @@ def _joined_fill(graph: TypedGraph, outlet: OutletId) -> float | None:
 def _pad_with_joined_edges(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
     """Make copies of the first frame before a stream, and of the last one after it, a padding."""
     for slot, source in enumerate(node.inputs):
-        before = [_edge_count(graph, outlet, source, op.axis, 0) for outlet in node.inputs[:slot]]
-        after = [_edge_count(graph, outlet, source, op.axis, -1) for outlet in node.inputs[slot + 1 :]]
-        if any(count is None for count in (*before, *after)):
+        before = _count_edges(graph, node.inputs[:slot], source, op.axis, 0)
+        after = _count_edges(graph, node.inputs[slot + 1 :], source, op.axis, -1)
+        if before is None or after is None:
             continue
         require_at_least(graph.fact(source).shape[op.axis], TDim.of(1), "the repeated frame")
         pads = [NO_PAD] * graph.fact(source).rank
-        pads[op.axis] = TDim.of(0) + sum(before), TDim.of(0) + sum(after)
+        pads[op.axis] = before, after
         return replace_op(graph, first_output(node), node.name, Pad(tuple(pads), "edge"), [source])
     return None
 
 
+def _count_edges(
+    graph: TypedGraph, outlets: Sequence[OutletId], source: OutletId, axis: int, place: int
+) -> TDim | None:
+    """Return how many copies of the first (0) or the last (-1) frame of a wire others have; None if not only these."""
+    total = TDim.of(0)
+    for outlet in outlets:
+        count = _edge_count(graph, outlet, source, axis, place)
+        if count is None:
+            return None
+        total += count
+    return total
+
+
 def _edge_count(graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int, place: int) -> TDim | None:
-    """Return how often a wire repeats the first (0) or the last (-1) frame of another one; None if it is not that."""
+    """Return how often one wire has that frame alone; None for other wires."""
     size = graph.fact(source).shape[axis]
     frame_shape = with_dim(graph.fact(source).shape, axis, 1)
     count, node = TDim.of(1), graph.node(outlet)

@@ -21,8 +21,13 @@ def translations(torch: Any) -> dict[Any, Any]:
     ) -> Any:
         start = 0 if start is None else start
         end = OPEN_END if end is None else end
-        fixed = self.shape is None or type(self.shape[dim]) is int
-        if fixed or step != 1 or type(start) is not int or start < 0:
+        if (
+            self.shape is None
+            or type(self.shape[dim]) is int
+            or step != 1
+            or type(start) is not int
+            or start < 0
+        ):
             return scatter(self, src, dim, start, end, step)
         axis = dim % len(self.shape)
         if type(end) is int and end >= 0:
