@@ -1,19 +1,25 @@
-"""Pads that the next window op takes as its own."""
+"""Pads: made from uniform parts of a join, and taken by the next window op as its own."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
-from pulse.dim import TDim
-from pulse.facts import Shape, volume
-from pulse.ops.conv import Conv, Pads
+from pulse.dim import TDim, dim_max
+from pulse.facts import Shape, is_symbolic, volume
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD, Conv, Pads
+from pulse.ops.dims import require_at_least
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op, Pointwise
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, with_dim
+from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
@@ -113,7 +119,91 @@ def _is_kept(before: Shape, axis: int, after: Shape, index: int) -> bool:
     )
 
 
+def _pad_with_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
+    """Make a part after others that holds one number, and whose length depends on the stream, a padding."""
+    fills = [_joined_fill(graph, outlet) for outlet in node.inputs]
+    sizes = [graph.fact(outlet).shape[op.axis] for outlet in node.inputs]
+    first = next((i for i in range(1, len(fills)) if fills[i] is not None and not sizes[i].is_const), 0)
+    if all(graph.fact(outlet).value is not None for outlet in node.inputs[:first]):
+        return None
+    last = next((i for i in range(first, len(fills)) if fills[i] != fills[first]), len(fills))
+    patch = Patch(graph)
+    parts = [patch.tap(outlet) for outlet in node.inputs]
+    before = patch.wire(f"{node.name}.before", op, parts[:first])[0] if first > 1 else parts[0]
+    pads = [NO_PAD] * graph.fact(first_output(node)).rank
+    pads[op.axis] = (TDim.of(0), sum(sizes[first:last], TDim.of(0)))
+    pad = Pad(tuple(pads), fill=fills[first] or 0.0)
+    padded = patch.wire(node.name if last == len(parts) else f"{node.name}.padded", pad, [before])[0]
+    if last < len(parts):
+        padded = patch.wire(node.name, op, [padded, *parts[last:]])[0]
+    patch.shunt(first_output(node), padded)
+    return patch
+
+
+def _joined_fill(graph: TypedGraph, outlet: OutletId) -> float | None:
+    """Return the number that a part holds everywhere; None if it is unknown, or not a float."""
+    fill = uniform_value(graph, outlet)
+    if fill is None or is_symbolic(fill) or float(fill) != fill:
+        return None
+    return float(fill)
+
+
+def _pad_with_joined_edges(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
+    """Make copies of the first frame before a stream, and of the last one after it, a padding."""
+    for slot, source in enumerate(node.inputs):
+        before = _count_edges(graph, node.inputs[:slot], source, op.axis, 0)
+        after = _count_edges(graph, node.inputs[slot + 1 :], source, op.axis, -1)
+        if before is None or after is None:
+            continue
+        require_at_least(graph.fact(source).shape[op.axis], TDim.of(1), "the repeated frame")
+        pads = [NO_PAD] * graph.fact(source).rank
+        pads[op.axis] = before, after
+        return replace_op(graph, first_output(node), node.name, Pad(tuple(pads), "edge"), [source])
+    return None
+
+
+def _count_edges(
+    graph: TypedGraph, outlets: Sequence[OutletId], source: OutletId, axis: int, place: int
+) -> TDim | None:
+    """Return how many copies of the first (0) or the last (-1) frame of a wire others have; None if not only these."""
+    total = TDim.of(0)
+    for outlet in outlets:
+        count = _edge_count(graph, outlet, source, axis, place)
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _edge_count(graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int, place: int) -> TDim | None:
+    """Return how often one wire has that frame alone; None for other wires."""
+    size = graph.fact(source).shape[axis]
+    frame_shape = with_dim(graph.fact(source).shape, axis, 1)
+    count, node = TDim.of(1), graph.node(outlet)
+    if isinstance(node.op, Expand | Tile):
+        count = (node.op.shape if isinstance(node.op, Expand) else node.op.repeats)[axis - len(frame_shape)]
+        if with_dim(graph.fact(outlet).shape, axis, 1) != frame_shape:
+            return None
+        node = graph.node(node.inputs[0])
+    if not isinstance(node.op, Slice) or node.op.axis != axis or node.inputs[0] != source:
+        return None
+    begin, end = (size - 1, size) if place else (TDim.of(0), TDim.of(1))
+    return count if node.op.start in (begin, dim_max(0, begin)) and node.op.end == end else None
+
+
 PADS = (
+    Rewrite(
+        "pad_with_joined_edges",
+        "copies of the first frame before a stream, and of the last one after it, are its padding",
+        _pad_with_joined_edges,
+        (Concat,),
+    ),
+    Rewrite(
+        "pad_with_joined_fill",
+        "a part of one number after others is a padding, which may be as long as the stream requires",
+        _pad_with_joined_fill,
+        (Concat,),
+    ),
     Rewrite(
         "pad_later",
         "an op that does not change an axis may run before its padding, which then reaches the window that needs it",

@@ -133,6 +133,17 @@ class DftBasis:
                 matrix[rows_im, im] = (np.outer(points.factors[1], bins.factors[1]) * cos)[inside]
         return matrix
 
+    def rest_of(self, matrix: Array) -> Array:
+        """Return the elements of the matrix in columns that the transform leaves zero.
+
+        The sines of the middle bin are all zero, but not if they were computed in floats: then this column is tiny.
+        """
+        bins, rest = self.bins, np.zeros_like(matrix)
+        if bins.im is not None:
+            columns = bins.im[bins.has_im & (bins.factors[1] == 0)]
+            rest[:, columns] = matrix[:, columns]
+        return rest
+
 
 _CACHE: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
 
@@ -328,7 +339,7 @@ def _fit(
     """Fit the factors of rows and columns; None if some of the bins already show that none fit.
 
     bound  how far the largest elements of a matrix may be from their transform
-    Imaginary parts whose columns are zero get the factor 0, so that they stay zero despite rounding.
+    Imaginary parts whose columns or sines are zero get the factor 0, so that they stay zero despite rounding.
     """
     numbers_in = np.arange(len(points.re))
     numbers = np.arange(len(bins.re))[part]
@@ -353,7 +364,11 @@ def _fit(
         wave = -(point_factors * points.signs)[:, None] * np.sin(2 * np.pi * turns) * bin_factors
         sign_in = _sign(wave, matrix[np.ix_(points.im, re)])
     into_im = sign_in * point_factors * points.signs * (1.0 if points.im is None else points.has_im)
-    out_im = sign_out * bin_factors * (1.0 if im is None else bins.has_im[part] & matrix[:, im].any(axis=0))
+    out_im = sign_out * bin_factors
+    if im is not None:
+        out_im = out_im * (bins.has_im[part] & matrix[:, im].any(axis=0))
+        if points.im is None:
+            out_im[2 * numbers % length == 0] = 0.0
     return DftBasis(
         length,
         ComplexLayout(points.re, points.im, np.stack([point_factors, into_im]), points.has_im),

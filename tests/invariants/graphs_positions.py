@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pulse.dim import ZERO, TDim
+from pulse.dim import ONE, ZERO, TDim
+from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
@@ -37,7 +38,26 @@ def filled_table(builder: Builder) -> None:
     builder.keep(builder.add(AddAxis(0), builder.add(Transpose((1, 0)), read)))
 
 
+def whole_frames(builder: Builder) -> None:
+    """Join ones until the length is a multiple of 3, and cut them off."""
+    x = builder.pick()
+    frames = builder.length(x)
+    missing = (frames + 2) // 3 * 3 - frames
+    one = builder.constant(np.ones(1, np.float32))
+    ones = builder.add(Expand((ONE, TDim.of(builder.channels(x)), missing)), one)
+    joined = builder.add(Elementwise("tanh"), builder.add(Concat(2), x, ones))
+    builder.keep(builder.add(Slice(2, ZERO, frames), joined))
+
+
+def repeated_end(builder: Builder) -> None:
+    """Join the last frame once more, and cut the first one off."""
+    x = builder.pick()
+    frames = builder.length(x)
+    last = builder.add(Slice(2, frames - 1, frames), x)
+    builder.keep(builder.add(Slice(2, ONE, frames + 1), builder.add(Concat(2), x, last)))
+
+
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
-    step.__name__: step for step in (hidden_padding, filled_table)
+    step.__name__: step for step in (hidden_padding, filled_table, whole_frames, repeated_end)
 }
 """More of what ``random_model`` may add, if it is asked to."""

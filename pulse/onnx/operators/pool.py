@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.dim import TDim, ceil_div, dim_max, dim_min, ge
+from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType
@@ -35,9 +35,10 @@ def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -
 def _shortfall(total: TDim, span: int, stride: int) -> TDim:
     """Return the frames missing to a whole window, if fewer than a stride.
 
-    There onnxruntime still returns one frame, because it divides towards zero; the specification rounds down.
+    There onnxruntime still returns one frame, because it divides towards zero; the specification rounds down. Written
+    without conditions, the sum of all frames is seen to grow with the stream.
     """
-    return (1 - ge(total, span)) * dim_max(0, ge(total, span - stride + 1) * (span - total))
+    return dim_max(total, dim_min(span, span * (total - span + stride))) - total
 
 
 @onnx_op(*POOL_KINDS)

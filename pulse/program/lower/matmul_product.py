@@ -16,7 +16,7 @@ from pulse.program.kernels.matmul.product_blocks import pack_product
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.kernels.matmul.product_few import ProductFewRow, few_columns, pack_few
 from pulse.program.lower.matmul_windows import WindowProduct
-from pulse.program.lower.spectral import emit_transforms, find_bases
+from pulse.program.lower.spectral import add_result, emit_transforms, find_bases, into_temporary, rest_of
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.weights import StoredWeight, stored_operand
 from pulse.support.wording import spell
@@ -65,6 +65,11 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
     has_scales = product.scales is not None
     bases = None if product.bias.any() or has_scales else find_bases(product)
     if bases is not None:
+        rest = rest_of(product, bases)
+        if rest.any():
+            rest_product = into_temporary(lowering, replace(product, matrix=rest))
+            emit_product(lowering, rest_product)
+            product = add_result(lowering, product, rest_product)
         emit_transforms(lowering, product, bases)
         return
     product = _merge_taps(product)

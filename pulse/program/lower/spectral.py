@@ -20,9 +20,9 @@ def find_bases(product: WindowProduct) -> list[DftBasis] | None:
     quarters, each is a transform whose points are turned.
     """
     basis = find_dft_basis(product.matrix)
-    if basis is not None:
+    if basis is not None and not (product.finish.gate_count and basis.rest_of(product.matrix).any()):
         return [basis]
-    if len(product.taps) < 2 or product.finish.gate_count:
+    if basis is not None or len(product.taps) < 2 or product.finish.gate_count:
         return None
     bases: list[DftBasis] = []
     for matrix in np.split(product.matrix, len(product.taps)):
@@ -33,25 +33,41 @@ def find_bases(product: WindowProduct) -> list[DftBasis] | None:
     return bases
 
 
+def rest_of(product: WindowProduct, bases: Sequence[DftBasis]) -> Array:
+    """Return the weights of a product that its transforms leave out: usually none, all are zero."""
+    matrices = np.split(product.matrix, len(bases))
+    return np.concatenate([basis.rest_of(matrix) for basis, matrix in zip(bases, matrices)])
+
+
 def emit_transforms(lowering: Lowering, product: WindowProduct, bases: Sequence[DftBasis]) -> None:
     """Emit a product as the sum of transforms, one for each of its taps if there are several."""
     if len(bases) == 1:
         _emit_transform(lowering, product, bases[0])
         return
-    rows, columns = len(product.rows_x), product.columns
-    matrices = np.split(product.matrix, len(bases))
-    added: list[FinishStep] = []
-    for i, (basis, matrix) in enumerate(zip(bases, matrices)):
+    previous: WindowProduct | None = None
+    for i, (basis, matrix) in enumerate(zip(bases, np.split(product.matrix, len(bases)))):
         part = replace(product, taps=product.taps[i : i + 1], matrix=matrix)
-        steps = added
-        if i == len(bases) - 1:
-            steps = [*added, *product.finish.steps]
-        else:
-            y = lowering.allocate_temporary((rows, columns), product.x.dtype)
-            part = replace(part, y=y, rows_y=np.arange(rows, dtype=np.int64) * columns)
-            added = [FinishStep(code=ADD, parameter=0.0, operand=y, rows=lowering.add_table(part.rows_y))]
-        finish = replace(product.finish, step_count=len(steps), steps=steps)
-        _emit_transform(lowering, replace(part, finish=finish), basis)
+        if i < len(bases) - 1:
+            part = into_temporary(lowering, part)
+        if previous is not None:
+            part = add_result(lowering, part, previous)
+        _emit_transform(lowering, part, basis)
+        previous = part
+
+
+def into_temporary(lowering: Lowering, product: WindowProduct) -> WindowProduct:
+    """Return a product without the steps that follow, whose result is a temporary."""
+    rows, columns = len(product.rows_x), product.columns
+    y = lowering.allocate_temporary((rows, columns), product.x.dtype)
+    finish = replace(product.finish, step_count=0, steps=[])
+    return replace(product, y=y, rows_y=np.arange(rows, dtype=np.int64) * columns, finish=finish)
+
+
+def add_result(lowering: Lowering, product: WindowProduct, other: WindowProduct) -> WindowProduct:
+    """Return a product that adds the result of another one before its own steps."""
+    added = FinishStep(code=ADD, parameter=0.0, operand=other.y, rows=lowering.add_table(other.rows_y))
+    steps = [added, *product.finish.steps]
+    return replace(product, finish=replace(product.finish, step_count=len(steps), steps=steps))
 
 
 def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis) -> None:

@@ -20,6 +20,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
+from pulse.pulsify.lengths import min_value_for
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
@@ -136,10 +137,11 @@ def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
 
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
-    """Return a stream length with ``count`` rows; None if there is none."""
-    return next(
-        (candidate for candidate in range(64 * count) if rows.eval({symbol: candidate}) == count), None
-    )
+    """Return the smallest stream length with ``count`` rows; None if there is none."""
+    if rows.slope(symbol) <= 0:
+        return None
+    length = min_value_for(rows, count, symbol)
+    return length if rows.eval({symbol: length}) == count else None
 
 
 def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array | None:

@@ -10,7 +10,7 @@ from pulse.torch.replacements.interpolation import interpolate_linearly, subsamp
 from pulse.torch.replacements.inverse_transform import inverse_transform
 from pulse.torch.replacements.loops import FrameLoops
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
-from pulse.torch.replacements.windows import pool_maxima, strided_windows
+from pulse.torch.replacements.windows import columns_of_full_width, pool_maxima, strided_windows
 
 
 def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
@@ -104,8 +104,12 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return pairwise_distances(torch, *args, **named)
         case "clamp" | "clip" | "clamp_" | "clip_":
             return _clamp_by_floats(torch, function, *args, **named)
+        case "hamming_window":
+            return _hamming_window(torch, *args, **named)
         case "max_pool1d":
             return pool_maxima(torch, *args, **named)
+        case "unfold" if function is torch.nn.functional.unfold:
+            return columns_of_full_width(torch, *args, **named)
         case "as_strided":
             return strided_windows(torch, *args, **named)
         case _:
@@ -117,3 +121,10 @@ def _clamp_by_floats(torch: Any, function: Any, x: Any, min: Any = None, max: An
     if {type(min), type(max)} != {int, float} or not x.is_floating_point():
         return None
     return function(x, float(min), float(max), **more)
+
+
+def _hamming_window(
+    torch: Any, length: Any, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
+) -> Any:
+    """Return the window as a function of Hann's: ONNX's own has 25/46 in place of 0.54."""
+    return alpha - beta + 2 * beta * torch.hann_window(length, periodic=periodic, **options)

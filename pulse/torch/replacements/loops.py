@@ -87,6 +87,8 @@ class FrameLoops:
                 return self._write(*args)
             case "unbind":
                 return self._unbind(*args, **named)
+            case "split":
+                return self._split(*args, **named)
             case "stack" | "cat" | "concat" if self.all_loops:
                 return self._join(name, *args, **named)
             case _:
@@ -158,6 +160,11 @@ class FrameLoops:
         if loop not in self.all_loops:
             self.all_loops.append(loop)
         return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
+
+    def _split(self, x: Any, size: Any, dim: int = 0) -> Any:
+        """Begin a loop over a tensor; return its frames with their axis, for ``x.split(1, dim)``."""
+        frames = self._unbind(x, dim) if type(size) is int and size == 1 else None
+        return frames and tuple(self._note_and_give(frame.unsqueeze(dim), frame) for frame in frames)
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""

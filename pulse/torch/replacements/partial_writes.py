@@ -7,9 +7,11 @@ OPEN_END = 1 << 62
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """Return how ``x[..., 1:] = y`` is written for any number of frames: the first frames are kept, and y follows them.
+    """Return how ``x[..., a:b] = y`` is written for any number of frames.
 
-    Other writes, and those along axes of a constant size, remain as the exporter writes them.
+    If b is the number of a frame, or open, y is joined to the frames before and after it. If b counts from the end,
+    or is a size, frames are selected from y and x. Other writes, and those along axes of a constant size, remain as
+    the exporter writes them.
     """
     op = import_module("onnxscript").opset18
     scatter = import_module("onnxscript.function_libs.torch_lib.ops.core").aten_slice_scatter
@@ -17,11 +19,44 @@ def translations(torch: Any) -> dict[Any, Any]:
     def slice_scatter(
         self: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
     ) -> Any:
-        to_the_end = step == 1 and (end is None or (type(end) is int and end >= OPEN_END))
-        numbers = type(dim) is int and type(start) is int and start > 0
-        if not (numbers and to_the_end) or self.shape is None or type(self.shape[dim]) is int:
+        start = 0 if start is None else start
+        end = OPEN_END if end is None else end
+        if (
+            self.shape is None
+            or type(self.shape[dim]) is int
+            or step != 1
+            or type(start) is not int
+            or start < 0
+        ):
             return scatter(self, src, dim, start, end, step)
-        bounds = (op.Constant(value_ints=[number]) for number in (0, start, dim))
-        return op.Concat(op.Slice(self, *bounds), src, axis=dim)
+        axis = dim % len(self.shape)
+        if type(end) is int and end >= 0:
+            before = [_slice(op, self, axis, 0, start)] if start else []
+            after = [_slice(op, self, axis, end, OPEN_END)] if end < OPEN_END else []
+            return op.Concat(*before, src, *after, axis=axis)
+        return _select(op, self, src, axis, start, end)
 
     return {torch.ops.aten.slice_scatter.default: slice_scatter}
+
+
+def _select(op: Any, x: Any, written: Any, axis: int, start: int, end: Any) -> Any:
+    """Return x with other frames from start on; where they end depends on the length."""
+    length = op.Shape(written, start=axis, end=axis + 1)
+    if type(end) is int:
+        after = _row(op, -end)
+    else:
+        after = op.Sub(op.Shape(x, start=axis, end=axis + 1), op.Add(length, _row(op, start)))
+    pads = op.Concat(_row(op, start), after, axis=0)
+    other_axes = _row(op, *[1] * (len(x.shape) - axis - 1))
+    ones = op.Expand(op.Constant(value_float=1.0), op.Concat(length, other_axes, axis=0))
+    is_written = op.Greater(op.Pad(ones, pads, None, _row(op, 0)), op.Constant(value_float=0.0))
+    return op.Where(is_written, op.Pad(written, pads, None, _row(op, axis)), x)
+
+
+def _slice(op: Any, x: Any, axis: int, first: int, last: int) -> Any:
+    return op.Slice(x, _row(op, first), _row(op, last), _row(op, axis))
+
+
+def _row(op: Any, *numbers: int) -> Any:
+    """Return numbers as a tensor of one axis."""
+    return op.Constant(value_ints=list(numbers))

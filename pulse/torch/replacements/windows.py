@@ -48,5 +48,26 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     return x.unfold(-1, size[-1], step)[..., : size[-2], :]
 
 
+def columns_of_full_width(
+    torch: Any, x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Any:
+    """Return ``functional.unfold`` for windows as wide as the images, whatever their width is; None for other windows.
+
+    FullSubNet takes neighbouring bands so, with all frames in each window.
+    """
+    height, width = _pair(kernel_size)
+    is_dense = (_pair(dilation), _pair(padding), _pair(stride)) == ((1, 1), (0, 0), (1, 1))
+    if not is_dense or x.dim() != 4 or not isinstance(width, torch.SymInt) or width != x.shape[3]:
+        return None
+    batch, channels = x.shape[:2]
+    windows = x.unfold(2, height, 1)  # batch, channels, windows, width, height
+    return windows.permute(0, 1, 4, 3, 2).reshape(batch, channels * height * width, -1)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    first, second = value if isinstance(value, tuple | list) else (value, value)
+    return first, second
+
+
 def _single_value(value: Any) -> Any:
     return value[0] if isinstance(value, tuple | list) else value

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 
+from pulse.api import verify
+from pulse.dim import TDim
+from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
+from pulse.ops.shape import Expand, Tile
+from pulse.ops.slice import Slice
 from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
 
@@ -53,6 +58,58 @@ def test_pads_of_several_readers_or_deconvolutions_stay() -> None:
     assert ops(declutter_and_compare(small.model(y, padded))[0]) == ["Pad", "Conv"]
     z = small.add("deconv", ConvTranspose((1,), (1,), no_pads(1), (0,)), padded, W)
     assert ops(declutter_and_compare(small.model(z))[0]) == ["Pad", "ConvTranspose"]
+
+
+@pytest.mark.parametrize(("after", "left"), [
+    pytest.param((), ["Concat", "Pad"], id="last"),
+    pytest.param((-2.5,), ["Concat", "Pad"], id="more of it"),
+    pytest.param((-2.5, 1.0), ["Concat", "Pad", "Concat"], id="other numbers"),
+])  # fmt: skip
+def test_joined_fill_of_any_length_is_a_padding(after: tuple[float, ...], left: list[str]) -> None:
+    small = Small()
+    rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), -2.5)
+    ones = np.ones((1, 4, 2), np.float32)
+    y = small.add("joined", Concat(2), ones, small.x, rest, *(fill * ones for fill in after))
+    result, fired = declutter_and_compare(small.model(y))
+    assert fired["pad_with_joined_fill"] == 1
+    assert ops(result) == left
+    assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 0), (2, 0), (0, 1), (0, "(T+7)/8*8-T"), (2, 3)])
+@pytest.mark.parametrize("tiled", [False, True])
+def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | str, tiled: bool) -> None:
+    small = Small()
+    size = small.dim("T")
+    ends = [small.dim("0"), small.dim("1")], [size - 1, size]
+    parts = [small.x]
+    for place, count in enumerate((small.dim(str(first)), small.dim(str(last)))):
+        if count == 0:
+            continue
+        frame = small.add(f"end{place}", Slice(2, *ends[place]), small.x)
+        counts = (TDim.of(1), TDim.of(1 if tiled else 4), count)
+        repeated = small.add(f"copies{place}", (Tile if tiled else Expand)(counts), frame)
+        parts = [*parts, repeated] if place else [repeated, *parts]
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), *parts)))
+    assert fired["pad_with_joined_edges"] == 1
+    assert ops(result) == ["Pad"]
+    assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
+
+
+def test_joined_copies_of_other_frames_stay() -> None:
+    small = Small()
+    second = small.add("second", Slice(2, small.dim("1"), small.dim("2")), small.x)
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), second, small.x)))
+    assert not fired
+    assert ops(result) == ["Slice", "Concat"]
+
+
+def test_joined_fill_before_the_stream_stays() -> None:
+    small = Small()
+    rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), 0.0)
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), rest, small.x)))
+    assert not fired
+    assert ops(result) == ["Expand", "Concat"]
 
 
 @pytest.mark.parametrize(("kind", "fill", "folds"), [

@@ -262,6 +262,21 @@ def test_a_windowed_basis_convolution_streams_as_a_transform(order: str) -> None
     pulse.verify(proto, pulse=256).require()
 
 
+@pytest.mark.parametrize("windowed", [False, True])
+@pytest.mark.parametrize("clipped", [False, True])
+def test_tiny_sines_of_the_middle_bin_are_multiplied(windowed: bool, clipped: bool) -> None:
+    """sin(pi n) is about 1e-14 in f64: each channel is compared by its own size, and these too."""
+    angle = 2 * np.pi * np.arange(129)[:, None] * np.arange(256) / 256
+    kernel = np.concatenate([np.cos(angle), -np.sin(angle)]) * (np.hanning(257)[:256] if windowed else 1)
+    assert 0 < np.abs(kernel[-1]).max() < 1e-12
+    nodes = [node("Conv", "x k", strides=[64])] + [node("Relu", "y", "z")] * clipped
+    weights = {"k": kernel.astype(np.float32)[:, None]}
+    proto = model(nodes, {"x": floats("x", 1, 1, 2000)}, weights, stream={"x": 2})
+    program = pulse.stream(proto, pulse=64)
+    assert "fourier" in {row.kernel for row in program.instructions}
+    pulse.verify(proto, pulse=64).require()
+
+
 def test_a_loud_row_or_column_hides_no_difference_in_others() -> None:
     """A difference is compared with its own row and column, not with the largest element of the matrix."""
     rng = np.random.default_rng(5)

@@ -1,8 +1,11 @@
 """Attention with limited reach, streamed: equal to onnxruntime offline, at the minimum delay, or refused."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnx.numpy_helper import from_array
 
 import pulse
 from pulse.errors import PulsifyError
@@ -27,7 +30,7 @@ from tests.pulse.cases.attention import (
     trilu,
     window,
 )
-from tests.pulse.cases.build import Feeds, floats
+from tests.pulse.cases.build import Feeds, floats, node
 from tests.pulse.pulsify.bands.attention_checks import (
     assert_streams_agree,
     attention_example,
@@ -286,6 +289,18 @@ def test_relative_positions_that_are_shifted_stream(mask: Mask, delay: int) -> N
     model = assert_streams_agree(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
     assert model.outputs[0].delay == delay
     assert compile_model(model, "numpy").limit == 40
+
+
+def test_shifted_positions_stream_far_slower_than_the_input() -> None:
+    """A front of audio makes a frame of hundreds of samples: here each hundredth sample is one."""
+    proto, _ = relative(window(5, 2))
+    proto.graph.input[0].name = "samples"
+    bounds = {"first": [0], "end": [1 << 40], "time": [1], "step": [100]}
+    proto.graph.initializer.extend(from_array(np.array(value), name) for name, value in bounds.items())
+    proto.graph.node.insert(0, node("Slice", "samples first end time step", "x"))
+    model = load_decluttered(proto).pulsify(pulse=100)
+    assert (model.outputs[0].rate, model.outputs[0].delay) == (Fraction(1, 100), 2)
+    pulse.verify(proto, pulse=100, lengths=[100, 501, 1700]).require()
 
 
 def test_another_shift_is_refused() -> None:

@@ -80,6 +80,19 @@ def padded_transform(self: Any, x: Any) -> Any:
     return torch.real(torch.fft.ifft(z, n=8))
 
 
+def neighbouring_channels(self: Any, x: Any) -> Any:
+    """Windows of two channels and all frames, as FullSubNet takes neighbouring bands."""
+    y = torch.cat([self.first(x), x[..., 3:]], 1)
+    frames = y.shape[-1]
+    windows = F.unfold(y.unsqueeze(1), (2, frames)).reshape(1, 2, frames, 2)
+    return windows.permute(0, 3, 1, 2).reshape(1, 4, frames)
+
+
+def windows_made_in_a_call(self: Any, x: Any) -> Any:
+    symmetric = torch.hamming_window(7, periodic=False, alpha=0.5, beta=0.4)
+    return x.unfold(-1, 8, 2) * torch.hamming_window(8) + torch.nn.functional.pad(symmetric, (0, 1))
+
+
 @pytest.mark.parametrize(
     "forward",
     [
@@ -91,6 +104,8 @@ def padded_transform(self: Any, x: Any) -> Any:
         from_the_end,
         every_other_frame,
         padded_transform,
+        neighbouring_channels,
+        windows_made_in_a_call,
     ],
     ids=lambda forward: forward.__name__,
 )
@@ -120,7 +135,36 @@ def clamps_by_mixed_numbers(self: Any, x: Any) -> Any:
     return torch.clamp(self.first(x), -1, 0.5).clamp_(min=-0.75, max=1)
 
 
-@pytest.mark.parametrize("forward", [emphasis_in_place, clamps_by_mixed_numbers])
+def inner_frames_in_place(self: Any, x: Any) -> Any:
+    """Writes to frames that end before the last one, and to the first ones."""
+    x = self.first(x).clone()
+    x[..., 2:-3] += 0.5 * x[..., :-5]
+    x[..., :3] *= 2
+    return x
+
+
+def clipped_view(self: Any, x: Any) -> Any:
+    """An assignment through views of a slice, as DCCRN's last one."""
+    return torch.clamp_((self.first(x) * 2)[..., 1:-1].squeeze(0), -1, 1)
+
+
+def written_into_zeros(self: Any, x: Any) -> Any:
+    """Zeros that are longer than the stream, as SudoRM-RF pads it."""
+    padded = torch.zeros(1, 1, x.shape[-1] + 3)
+    padded[..., 1 : x.shape[-1] + 1] = x
+    return self.first(padded)
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        emphasis_in_place,
+        inner_frames_in_place,
+        clipped_view,
+        written_into_zeros,
+        clamps_by_mixed_numbers,
+    ],
+)
 def test_writes_to_last_frames_and_mixed_bounds_stream(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     options = {"dynamic": {"x": {2: "T"}}, "lengths": [4, 5, 33]}

@@ -61,8 +61,24 @@ def iterated_frames(self: Any, x: Any) -> Any:
     return torch.stack([torch.relu(self.inner(frame)) for frame in x.transpose(0, 1)]).transpose(0, 1)
 
 
+def split_frames(self: Any, x: Any) -> Any:
+    """Frames that keep their axis, as an energy normalisation (PCEN) takes them."""
+    smooth, outputs = torch.zeros(1, 3, 1), list[Any]()
+    for frame in x.transpose(1, 2).split(1, dim=-1):
+        smooth = 0.9 * smooth + 0.1 * frame.square()
+        outputs.append(smooth)
+    return torch.cat(outputs, -1)
+
+
 @pytest.mark.parametrize(
-    "forward", [gated_loop, unbound, written_frames, pytest.param(iterated_frames, marks=pytest.mark.slow)]
+    "forward",
+    [
+        gated_loop,
+        unbound,
+        written_frames,
+        split_frames,
+        pytest.param(iterated_frames, marks=pytest.mark.slow),
+    ],
 )
 def test_a_loop_streams(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
