@@ -73,6 +73,15 @@ class BandedAttention(Op):
         return self.width - 1 - self.back
 
     @property
+    def ahead_by_frame(self) -> tuple[int, ...]:
+        """How many frames after its own each frame of a period sees; at least ``-back - 1``, which is none."""
+        table = self.bias.reshape(-1, self.period, self.width).max(axis=0)
+        newest: Array = np.where(np.greater(table, -np.inf), np.arange(self.width), -1).max(
+            axis=-1, initial=-1
+        )
+        return tuple((newest - self.back).tolist())
+
+    @property
     def period(self) -> int:
         """The number of frames after which the table repeats."""
         return self.bias.shape[-2]
@@ -120,6 +129,7 @@ class BandedAttention(Op):
                 self.back,
                 self.ahead,
                 lambda offset, length: BandedAttentionStream(self, offset, length),
+                self.ahead_by_frame,
             )
         if None not in stream_axes and len(stream_axes) == 1 and max(axis or 0 for axis in stream_axes) < -2:
             return Pointwise((rank + next(axis for axis in stream_axes if axis is not None),))
@@ -154,8 +164,9 @@ def weigh(scores: Array, v: Array, empty: float) -> Array:
 class BandedAttentionStream(OnPulses):
     """Banded attention on pulses.
 
-    Inputs   q [A..., P, d], k [A..., back + ahead + P, d], v [A..., back + ahead + P, e]: row r of a pulse is frame
-             ``i = n*P + r - offset``, and column c is frame ``i + c - r - back``
+    Inputs   q [A..., P, d], k [A..., back + wait + P, d], v [A..., back + wait + P, e], wait <= ahead: row r of a pulse
+             is frame ``i = n*P + r - offset``, and column c is frame ``i + c - r - back``. Frames of the band after the
+             last column are masked for this row
     Output   y [A..., P, e]; zeros outside the stream of ``length`` frames
     """
 
@@ -164,9 +175,9 @@ class BandedAttentionStream(OnPulses):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         q, k, v = inputs
         batch = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
-        span = q.shape[-2] + self.op.width - 1
-        if k.shape[-2] != span or v.shape[-2] != span:
-            raise FactError(f"keys and values must have {span} frames, got {k} and {v}")
+        frames, span, longest = int(q.shape[-2]), int(k.shape[-2]), int(q.shape[-2]) + self.op.width - 1
+        if v.shape[-2] != span or not frames <= span <= longest:
+            raise FactError(f"keys and values must have {frames} to {longest} frames, got {k} and {v}")
         return [TypedFact(v.dtype, (*batch, q.shape[-2], v.shape[-1]))]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
@@ -180,7 +191,7 @@ class BandedAttentionStream(OnPulses):
         for r in range(start, stop):
             i = first + r
             low = max(0, op.back - i)
-            high = max(low, min(op.width, length - i + op.back))
+            high = max(low, min(op.width, length - i + op.back, k.shape[-2] - r))
             keys, values = (frames_at(x, x.ndim - 2, r + low, r + high) for x in (k, v))
             bias = op.bias[..., i % op.period, low:high]
             query = frames_at(q, q.ndim - 2, r, r + 1)

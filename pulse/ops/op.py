@@ -242,13 +242,17 @@ class Banded:
     axis         the stream axis of the output
     back, ahead  how many frames before and after its own an output frame needs
     make_op      ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-                 ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+                 ``length`` frames; it reads the first input's pulse, and of the others ``back + wait`` frames more
+    ahead_by_frame  how many frames after its own frame j needs, by ``j mod len(ahead_by_frame)``; if given, ``wait``
+                 may be less than ``ahead``: row r of a pulse of P frames reads no column from ``back + wait + P - r``
+                 on. Empty: ``wait`` is ``ahead``
     """
 
     axis: int
     back: int
     ahead: int
     make_op: Callable[[int, TDim], Op]
+    ahead_by_frame: tuple[int, ...] = ()
 
 
 @record

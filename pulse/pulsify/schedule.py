@@ -8,15 +8,19 @@ window      first_group*up + skip, where ``first_group = ceil((source + span - s
             the first group; the op sees the frames of whole groups, which may begin and end inside a pulse
 ends        source - before; frames outside the input are replaced by constants
 cumulative  the maximum of its inputs, and at least the lag of their length if a state is read
-banded      m + ahead, where m is the largest of: the offsets of keys and values; the offset of queries less ``ahead``;
-            ``-ahead``; with ``ahead > 0``, the lag of the length
+banded      m + wait, where m is the largest of: the offsets of keys and values; the offset of queries less ``wait``;
+            ``-wait``; with ``ahead > 0``, the lag of the length. ``wait`` is ``ahead``, or less if each frame is then
+            still in a pulse that has all frames that it needs
 mirrored    (ends of mode edge, reflect or symmetric) the smallest offset at which each new frame is in a pulse that
             already has its source
 """
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
+
+import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
@@ -310,21 +314,29 @@ class Scheduler:
     def _schedule_banded(
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[AnyWire], rate: Fraction, length: TDim
     ) -> StreamWire:
-        unknown = any(isinstance(wire, FreeWire) and wire.first_frames(1) is None for wire in inputs)
-        minimum_offsets = [0 if unknown else -band.ahead]
-        for slot, wire in enumerate(inputs):
-            if isinstance(wire, StreamWire):
-                minimum_offsets.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
-        if band.ahead > 0:
-            minimum_offsets.append(require_lag(self.wiring, length, rate, node.name))
-        offset_of_keys = max(minimum_offsets)
-        offset = offset_of_keys + band.ahead
+        is_unknown = any(isinstance(wire, FreeWire) and wire.first_frames(1) is None for wire in inputs)
+        lag = require_lag(self.wiring, length, rate, node.name) if band.ahead > 0 else None
+        frames = self.wiring.frames(rate)
+
+        def offset_of_keys(wait: int) -> int:
+            offsets = [0 if is_unknown else -wait, *([] if lag is None else [lag])]
+            for slot, wire in enumerate(inputs):
+                if isinstance(wire, StreamWire):
+                    offsets.append(wire.fact.offset - (wait if slot == 0 else 0))
+            return max(offsets)
+
+        waits = range(max(0, -band.back), band.ahead) if band.ahead_by_frame else ()
+        wait = next(
+            (wait for wait in waits if _are_here(band.ahead_by_frame, frames, offset_of_keys(wait), wait)),
+            band.ahead,
+        )
+        at_keys, offset = offset_of_keys(wait), offset_of_keys(wait) + wait
         streams = [
-            self._delayed_stream(wire, offset_of_keys if slot else offset, node.name)
+            self._delayed_stream(wire, at_keys if slot else offset, node.name)
             for slot, wire in enumerate(inputs)
         ]
         reads = [streams[0].outlet]
-        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in streams[1:]]
+        reads += [self.wiring.window(stream, band.back + wait, node.name) for stream in streams[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
         outlet = self.wiring.add(node.name, band.make_op(offset, length), reads, fact)
         return self.wiring.expect(StreamWire(outlet, fact), node.name)
@@ -383,3 +395,11 @@ class Scheduler:
         op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
         out = StreamFact(tail.axis, length, Fraction(0), 0)
         return StreamWire(self.wiring.add(node.name, op, [stream.outlet], out), out)
+
+
+def _are_here(ahead_by_frame: Sequence[int], frames: int, offset_of_keys: int, wait: int) -> bool:
+    """Return whether each frame, ``wait`` frames after the keys, is in a pulse that has all keys that it needs."""
+    period = len(ahead_by_frame)
+    indices = np.arange(math.lcm(period, frames))
+    ahead = np.asarray(ahead_by_frame)[(indices - offset_of_keys - wait) % period]
+    return bool((ahead - wait < frames - indices % frames).all())

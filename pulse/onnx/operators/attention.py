@@ -233,8 +233,8 @@ def write_attention(w: NodeWriter, op: BandedAttention) -> str:
 def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
     """Give frames of the window outside the stream no weight, whatever their values."""
     band, pulse, dtype = op.op, w.sizes()[-2], w.dtype(2)
-    scores = w.emit("Add", [_band_scores(w, band), _band_bias(w, op, pulse)], "biased")
-    span = pulse + band.width - 1
+    span = w.sizes(1)[-2]
+    scores = w.emit("Add", [_band_scores(w, band), _band_bias(w, op, pulse, span)], "biased")
     low = -op.offset - band.back
     end = op.length if pulse > 1 or band.ahead > 0 else None
     v = w.inputs[2]
@@ -266,11 +266,11 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
     return w.emit("Mul", [product, w.number(op.scale, w.dtype(2), "scale")], "scaled")
 
 
-def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
+def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int, span: int) -> str:
     """Return the table for a pulse's rows and columns; of several, the one for its place in the period."""
     period = op.op.period
     count = period // np.gcd(pulse, period)
-    tables = [_unroll(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]
+    tables = [_unroll(op.op, pulse, span, (n * pulse - op.offset) % period) for n in range(int(count))]
     if all(np.array_equal(table, tables[0]) for table in tables[1:]):
         return w.constant(tables[0].astype(w.dtype(2)), "bias")
     every = w.constant(np.stack(tables).astype(w.dtype(2)), "biases")
@@ -278,9 +278,9 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
     return w.emit("Gather", [every, row], "bias", axis=0)
 
 
-def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
-    """Return ``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
-    rows, columns = np.arange(pulse)[:, None], np.arange(pulse + op.width - 1)
+def _unroll(op: BandedAttention, pulse: int, span: int, first: int) -> Array:
+    """Return ``[A..., pulse, span]``: row r has the table's row from column r on, -inf elsewhere."""
+    rows, columns = np.arange(pulse)[:, None], np.arange(span)
     column = columns - rows
     inside = (column >= 0) & (column < op.width)
     rows_of_bias = op.bias[..., (first + rows) % op.period, np.where(inside, column, 0)]

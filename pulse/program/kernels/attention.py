@@ -266,7 +266,7 @@ class BandAttentionRow(Instruction):
     """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M groups of heads.
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
-    ``i + c - back``. Columns outside the stream are not read; rows outside it become zeros.
+    ``i + c - back``. Columns outside the stream and from ``span`` on are not read; rows outside it become zeros.
     Groups begin at ``at``, rows are ``step`` apart; the elements of a row without columns become ``empty``.
 
     heads  1; or 2 or 4 that fill a vector: their channels, ``depth`` of each, are neighbours in q, k, v and y, and
@@ -297,6 +297,7 @@ class BandAttentionRow(Instruction):
     width: int
     W: int
     back: int
+    span: int
     C: int
     offset: int
     scale: float
@@ -318,7 +319,8 @@ class BandAttentionRow(Instruction):
         together = self.heads == 1 or self.depth == self.width == LANES // self.heads
         require(together, "heads whose channels do not fill a vector")
         depth, width = run(self.heads * self.depth), run(self.heads * self.width)
-        keys, scores = self.P + self.W - 1 if self.P and self.W else 0, self.heads * self.W
+        require(self.span >= 0, "a negative number of keys")
+        keys, scores = min(self.span, self.P + self.W - 1) if self.P and self.W else 0, self.heads * self.W
         yield self.q, table(self.at_q, self.M) + run(self.P, self.step_q) + depth
         yield self.k, table(self.at_k, self.M) + run(keys, self.step_k) + depth
         yield self.v, table(self.at_v, self.M) + run(keys, self.step_v) + width
@@ -329,7 +331,7 @@ class BandAttentionRow(Instruction):
 
 @device
 def seen_frames(i: int, back: int, band: int, length: int) -> tuple[int, int]:
-    """Return the first column that frame i sees, and how many; none outside the stream."""
+    """Return the first of ``band`` columns that frame i sees, and how many; none outside the stream."""
     low = max(0, back - i)
     frames = max(0, min(band, length - i + back) - low)
     if i < 0 or i >= length:
@@ -349,7 +351,7 @@ def attend_by_group(row: BandAttentionRow) -> None:
     for m in range(groups):
         for r in range(pulse):
             i, target = first + r, y + (at_y[m] + r * step_y)
-            low, frames = seen_frames(i, back, band, length)
+            low, frames = seen_frames(i, back, min(band, row.span - r), length)
             if frames == 0:
                 fill_row(target, width, empty if 0 <= i < length else np.float32(0))
                 continue
@@ -374,7 +376,7 @@ def attend_by_row(row: BandAttentionRow) -> None:
         r, begin = n % pulse, n // pulse * MAX_HEAD_GROUPS
         groups = min(MAX_HEAD_GROUPS, row.M - begin)
         i, tops = first + r, scratch + band * heads
-        low, frames = seen_frames(i, back, band, length)
+        low, frames = seen_frames(i, back, min(band, row.span - r), length)
         if frames == 0:
             for m in range(begin, begin + groups):
                 fill_row(y + (at_y[m] + r * step_y), LANES, empty if 0 <= i < length else np.float32(0))

@@ -54,6 +54,7 @@ def lower_banded_attention(lowering: Lowering, node: PulsedNode, op: BandedAtten
             width=v.shape[-1],
             W=band.width,
             back=band.back,
+            span=k.shape[-2],
             C=band.period,
             offset=op.offset,
             scale=band.scale,

@@ -7,7 +7,7 @@ import pulse
 from tests.pulse.cases.build import floats, model, node
 
 
-def test_a_count_of_frames_behind_a_window_is_equal() -> None:
+def test_a_count_of_frames_after_a_window_is_equal() -> None:
     """Running means: the count of frames is known before the window is full, and counts on after the last frame."""
     nodes = [
         node("Conv", "x k", "c", strides=[2]),

@@ -50,6 +50,17 @@ def test_masks_by_chunks_are_written(frames: int) -> None:
     assert ("Mod" in kinds(proto)) == (frames % 3 != 0)
 
 
+@pytest.mark.parametrize("frames", [1, 2, 3, 6])
+def test_windows_without_frames_of_later_pulses_are_written(frames: int) -> None:
+    """Frame i sees the two frames before it, and those up to the end of its chunk of three frames."""
+    bias = floats("chunks", 2, 3, 5)
+    bias[:, 1, 4:] = bias[:, 2, 3:] = -np.inf
+    source = attention(bias, 2, scale=1.0)
+    model = source.pulsify(pulse=frames)
+    assert model.outputs[0].delay == (0 if frames % 3 == 0 else 2)
+    assert_file_streams(source, model, (1, 5, 6, 9, 16))
+
+
 def test_fully_masked_frames_are_written_as_the_model_has_them() -> None:
     """They become what the model makes of them."""
     bias = floats("lonely", 2, 3)

@@ -31,12 +31,16 @@ def assert_agrees_with_the_op(
     end: int,
     empty: float,
     heads: int = 1,
+    left_out: int = 0,
 ) -> None:
-    """Run two groups whose rows have gaps between them; frames that no row may read are NaN."""
+    """Run two groups whose rows have gaps between them; frames that no row may read are NaN.
+
+    left_out  the last frames of the band of the last row that the keys do not have
+    """
     pulse, offset = 3, 2
     rng = np.random.default_rng([pulse, depth, width, band])
     op = BandedAttention(0.4, masked_bias(rng, 2, heads, period, band), back, empty)
-    span = pulse + band - 1
+    span = pulse + band - 1 - left_out
     q = next_noise(rng, 2, pulse, heads * depth + 1)
     k = next_noise(rng, 2, span, heads * depth + 3)
     v = next_noise(rng, 2, span, heads * width + 2)
@@ -76,6 +80,7 @@ def assert_agrees_with_the_op(
         width=width,
         W=band,
         back=back,
+        span=span,
         C=period,
         offset=offset,
         scale=0.4,
@@ -116,6 +121,14 @@ def test_frames_outside_of_the_stream_are_not_read(number: int, back: int, empty
     assert_agrees_with_the_op(4, 4, 6, back, 2, number, end, empty, heads=4)
 
 
+@pytest.mark.parametrize("number", [0, 5])
+@pytest.mark.parametrize("left_out", [1, 2, 4])
+@pytest.mark.parametrize("end", [1, 17, UNBOUNDED])
+def test_frames_after_the_keys_are_not_read(number: int, left_out: int, end: int) -> None:
+    assert_agrees_with_the_op(5, 6, 6, 1, 2, number, end, np.nan, left_out=left_out)
+    assert_agrees_with_the_op(4, 4, 6, 1, 2, number, end, np.nan, heads=4, left_out=left_out)
+
+
 START = np.zeros(1, np.int64)
 ONE_GROUP: Mapping[str, Any] = {
     "M": 1,
@@ -150,6 +163,7 @@ def test_large_scores_do_not_overflow() -> None:
         width=1,
         W=6,
         back=5,
+        span=6,
         scale=1.0,
         empty=0.0,
     )
@@ -181,6 +195,7 @@ def test_a_head_without_columns_does_not_change_the_other() -> None:
         width=8,
         W=5,
         back=4,
+        span=5,
         scale=1.0,
         empty=-3.0,
     )

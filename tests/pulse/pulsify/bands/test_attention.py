@@ -77,13 +77,39 @@ def test_a_long_window_is_found() -> None:
     assert (op.back, op.ahead, op.period) == (255, 63, 64)
 
 
-def test_long_chunks_stream() -> None:
-    """Chunks that are longer than a pulse, and pulses that are longer than a chunk."""
-    proto, feeds = attention_example(chunks(16, 1))
-    assert (
-        assert_streams_agree(proto, feeds, 1, pulses=(5, 16, 40), lengths=(1, 16, 47, 100)).outputs[0].delay
-        == 15
-    )
+@pytest.mark.parametrize(
+    ("size", "pulse_frames", "delay"),
+    [
+        (4, 1, 3),
+        (4, 2, 2),
+        (4, 3, 3),
+        (4, 4, 0),
+        (4, 12, 0),
+        (16, 5, 15),
+        (16, 12, 12),
+        (16, 16, 0),
+        (16, 40, 8),
+    ],
+)
+def test_frames_of_a_chunk_wait_for_the_pulse_of_its_last(size: int, pulse_frames: int, delay: int) -> None:
+    """A frame does not wait for frames of its own pulse."""
+    proto, feeds = attention_example(chunks(size, 1))
+    model = assert_streams_agree(proto, feeds, 1, pulses=(pulse_frames,), lengths=(1, 16, 47, 100))
+    assert model.outputs[0].delay == delay
+
+
+@pytest.mark.parametrize(("pulse_frames", "delay"), [(1, 10), (2, 8), (4, 4), (8, 4)])
+def test_chunks_of_several_layers_end_in_one_pulse(pulse_frames: int, delay: int) -> None:
+    """The first frame is left out, so the first of three layers has to wait until its chunks end where pulses do."""
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    proto = block(chunks(4, 1), 3).model(feeds)
+    proto.graph.input[0].name = "late"
+    bounds = {"first": [1], "end": [1 << 40], "time": [1]}
+    proto.graph.initializer.extend(from_array(np.array(value), name) for name, value in bounds.items())
+    proto.graph.node.insert(0, node("Slice", "late first end time", "x"))
+    model = load_decluttered(proto).pulsify(pulse=pulse_frames)
+    assert model.outputs[0].delay == delay
+    pulse.verify(model).require()
 
 
 @pytest.mark.parametrize(("back", "ahead"), [(4, -1), (6, -3), (-1, 4), (2, 2)])
