@@ -36,8 +36,9 @@ def run_server(settings: ServerSettings, level: str) -> None:
     """Open the models and serve them until a signal. Raises PulseError: invalid settings, or a model."""
     if level not in LEVELS:
         raise InputError(f"--log-level {level}: the levels are {', '.join(LEVELS)}")
+    programs = open_programs(settings)
     log_to_stderr(level)
-    service = Service(settings, open_programs(settings), settings.threads or core_count())
+    service = Service(settings, programs, settings.threads or core_count())
     listening = listen(settings.host, settings.port, settings.limits.slow_s)
     server = Server(service, listening)
     names = [model.name for model in service.models]
