@@ -126,13 +126,15 @@ def _pad_with_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Pat
     first = next((i for i in range(1, len(fills)) if fills[i] is not None and not sizes[i].is_const), 0)
     if all(graph.fact(outlet).value is not None for outlet in node.inputs[:first]):
         return None
-    last = next((i for i in range(first, len(fills)) if fills[i] != fills[first]), len(fills))
+    fill = fills[first]
+    assert fill is not None
+    last = next((i for i in range(first, len(fills)) if fills[i] != fill), len(fills))
     patch = Patch(graph)
     parts = [patch.tap(outlet) for outlet in node.inputs]
     before = patch.wire(f"{node.name}.before", op, parts[:first])[0] if first > 1 else parts[0]
     pads = [NO_PAD] * graph.fact(first_output(node)).rank
     pads[op.axis] = (TDim.of(0), sum(sizes[first:last], TDim.of(0)))
-    pad = Pad(tuple(pads), fill=fills[first] or 0.0)
+    pad = Pad(tuple(pads), fill=fill)
     padded = patch.wire(node.name if last == len(parts) else f"{node.name}.padded", pad, [before])[0]
     if last < len(parts):
         padded = patch.wire(node.name, op, [padded, *parts[last:]])[0]
@@ -141,9 +143,9 @@ def _pad_with_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Pat
 
 
 def _joined_fill(graph: TypedGraph, outlet: OutletId) -> float | None:
-    """Return the number that a part holds everywhere; None if it is unknown, or not a float."""
+    """Return the number that a part holds everywhere; None if it is unknown, -0.0, or not a float."""
     fill = uniform_value(graph, outlet)
-    if fill is None or is_symbolic(fill) or float(fill) != fill:
+    if fill is None or is_symbolic(fill) or float(fill) != fill or (fill == 0 and np.signbit(float(fill))):
         return None
     return float(fill)
 

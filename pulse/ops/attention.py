@@ -175,9 +175,10 @@ class BandedAttentionStream(OnPulses):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         q, k, v = inputs
         batch = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
-        frames, span, longest = int(q.shape[-2]), int(k.shape[-2]), int(q.shape[-2]) + self.op.width - 1
-        if v.shape[-2] != span or not frames <= span <= longest:
-            raise FactError(f"keys and values must have {frames} to {longest} frames, got {k} and {v}")
+        frames, span = int(q.shape[-2]), int(k.shape[-2])
+        shortest, longest = frames + max(0, self.op.back + min(0, self.op.ahead)), frames + self.op.width - 1
+        if v.shape[-2] != span or not shortest <= span <= longest:
+            raise FactError(f"keys and values must have {shortest} to {longest} frames, got {k} and {v}")
         return [TypedFact(v.dtype, (*batch, q.shape[-2], v.shape[-1]))]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:

@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
-import numpy as np
-
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, StreamFact, TypedFact
@@ -398,8 +396,14 @@ class Scheduler:
 
 
 def _are_here(ahead_by_frame: Sequence[int], frames: int, offset_of_keys: int, wait: int) -> bool:
-    """Return whether each frame, ``wait`` frames after the keys, is in a pulse that has all keys that it needs."""
-    period = len(ahead_by_frame)
-    indices = np.arange(math.lcm(period, frames))
-    ahead = np.asarray(ahead_by_frame)[(indices - offset_of_keys - wait) % period]
-    return bool((ahead - wait < frames - indices % frames).all())
+    """Return whether each frame, ``wait`` frames after the keys, is in a pulse that has all keys that it needs.
+
+    Frames of each phase of their period meet every place in a pulse that is equal modulo the common divisor of both, so
+    the last such place decides.
+    """
+    divisor = math.gcd(len(ahead_by_frame), frames)
+    for place in range(divisor):
+        first = (place - offset_of_keys - wait) % divisor
+        if max(ahead_by_frame[first::divisor]) - wait >= divisor - place:
+            return False
+    return True

@@ -127,3 +127,13 @@ def test_only_pads_of_minus_infinity_join_a_pool_of_maxima(kind: str, fill: floa
     result, fired = declutter_and_compare(small.model(y))
     assert fired == ({"pad_into_max_pool": 1} if folds else {})
     assert ops(result) == (["tanh", "Pool"] if folds else ["tanh", "Pad", "Pool"])
+
+
+def test_joined_negative_zeros_stay() -> None:
+    """A padding of zeros would lose their sign, which a quotient shows."""
+    small = Small()
+    rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), -0.0)
+    y = small.add("quotient", Elementwise("reciprocal"), small.add("joined", Concat(2), small.x, rest))
+    result, fired = declutter_and_compare(small.model(y))
+    assert not fired
+    assert ops(result) == ["Expand", "Concat", "reciprocal"]
