@@ -3,7 +3,6 @@ of the weights.
 """
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,17 +78,11 @@ class LaneState(NativeState):
         self._separate()
         return super().memory
 
-    @cached_property
-    def try_step(self) -> ArrayStep:
-        try_step = super().try_step
-
-        def try_separated(
-            feed: Feed | Array, outputs: Feed | Array | None, refuses_nan: bool
-        ) -> dict[str, Array] | None:
-            self._separate()
-            return try_step(feed, outputs, refuses_nan)
-
-        return try_separated
+    @property
+    def try_step(self) -> ArrayStep:  # pyright: ignore[reportIncompatibleVariableOverride]
+        # A property: it separates at each call, and a closure over the lane would be a reference cycle.
+        self._separate()
+        return super().try_step
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         self._separate()
