@@ -54,6 +54,11 @@ class CompiledFunction(NotCopyable, ABC):
         """The signature for numba."""
 
     @property
+    @abstractmethod
+    def signature_text(self) -> str:
+        """The signature as text, made without numba, with the layout of rows."""
+
+    @property
     def address(self) -> int:
         """The address in this process of the C function, or of its wrapper for Python."""
         if self.loaded_address is None:
@@ -110,7 +115,7 @@ class CompiledFunction(NotCopyable, ABC):
         """Return its cached form."""
         from pulse.jit.storage.cached_code import CacheEntry
 
-        return CacheEntry.of(self.name, cast(FunctionType, self.function), self.signature, self._python)
+        return CacheEntry.of(self.name, cast(FunctionType, self.function), self.signature_text, self._python)
 
     def _find_packaged(self) -> int | None:
         """Return the address in the machine code that comes with the package; None if it is not there."""

@@ -43,6 +43,10 @@ class Entry(CompiledFunction):
         return _numba_signature(self._c_signature)
 
     @property
+    def signature_text(self) -> str:
+        return repr(self._c_signature)
+
+    @property
     def call(self) -> Callable[..., Any]:
         """The compiled function."""
         if self._call is None:
@@ -64,6 +68,10 @@ class Callback(CompiledFunction):
     @property
     def signature(self) -> Any:
         return _numba_signature(self._c_signature)
+
+    @property
+    def signature_text(self) -> str:
+        return repr(self._c_signature)
 
 
 def _numba_signature(signature: CSignature) -> Any:

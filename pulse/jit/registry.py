@@ -11,6 +11,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.language.declared import helper
+from pulse.jit.rows.fields import layout_text
 from pulse.jit.rows.instruction import Form, Instruction
 from pulse.jit.rows.pointer import Bases, Row
 
@@ -49,6 +50,10 @@ class Kernel(CompiledFunction):
         from pulse.jit.codegen.row import kernel_signature
 
         return kernel_signature(self.instruction, self.form)
+
+    @property
+    def signature_text(self) -> str:
+        return f"{self.form}({layout_text(self.instruction)})"
 
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError: an access is out of bounds."""

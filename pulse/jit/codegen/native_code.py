@@ -30,6 +30,8 @@ RUNTIME_PREFIXES = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """The prefixes of names of the interpreter and of numba's own library."""
 REORDERING_FLAGS = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
 """The flags that let LLVM reorder sums and contract products with them."""
+DEFAULT_SETTINGS = {"opt": 3, "loop_vectorize": 1, "slp_vectorize": 0}
+"""Numba's default settings of LLVM's passes."""
 KEPT_APART = "= { noinline }"
 """The attributes with which numba's C wrapper calls the compiled function."""
 
@@ -53,7 +55,11 @@ class _Codegen(JITCPUCodegen):
         self._tm, self._tm_features = target_machine(), processor().features
         self._target_data = self._tm.target_data
         self._data_layout = str(self._target_data)
-        self._loopvect, self._opt_level = False, 0  # numba's values without NUMBA_OPT=max
+        self._loopvect, self._opt_level = False, 0  # the settings of the passes over helpers
+
+    def _pass_builder(self, **settings):
+        """Return numba's passes with its default settings, whatever NUMBA_OPT and other variables say."""
+        return super()._pass_builder(**{**DEFAULT_SETTINGS, **settings})
 
     def _create_empty_module(self, name):
         module = super()._create_empty_module(name)

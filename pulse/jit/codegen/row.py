@@ -10,7 +10,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 
 from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, declare_type, word
 from pulse.jit.rows import instruction, pointer
-from pulse.jit.rows.fields import Field, Fields, fields_of, words_of
+from pulse.jit.rows.fields import Field, fields_of, layout_text, words_of
 from pulse.jit.rows.instruction import ELEMENTS_OF_FORMS, Form, RowFields
 
 ELEMENTS = {
@@ -23,15 +23,6 @@ ELEMENTS = {
     "f16": types.int16,
     "bf16": types.uint16,
 }
-
-
-def layout_text(declared: type[Fields]) -> str:
-    """Describe all fields, including the fields of groups."""
-    return " ".join(
-        f"{field.name}:{field.kind}:{field.spec.element}@{field.word}{field.groups_before or ''}"
-        + (f"({layout_text(field.group)})" if field.group else "")
-        for field in fields_of(declared).values()
-    )
 
 
 class RowType(types.Type):

@@ -11,10 +11,9 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 
 from pulse.jit.codegen.address import declare_pointer_at
 from pulse.jit.codegen.pointer import INT64, WORDS, declare_type
-from pulse.jit.codegen.row import layout_text
 from pulse.jit.language.declared import StructAt
 from pulse.jit.language.structs import Struct
-from pulse.jit.rows.fields import fields_of, words_of
+from pulse.jit.rows.fields import fields_of, layout_text, words_of
 
 DOUBLE = ir.DoubleType()
 

@@ -142,3 +142,12 @@ def fields_of(declared: type[Fields]) -> dict[str, Field]:
 def words_of(declared: type[Fields]) -> int:
     """Return the number of words of the fields; see ``Layout``."""
     return layout_of(declared).words
+
+
+def layout_text(declared: type[Fields]) -> str:
+    """Describe all fields, including the fields of groups."""
+    return " ".join(
+        f"{field.name}:{field.kind}:{field.spec.element}@{field.word}{field.groups_before or ''}"
+        + (f"({layout_text(field.group)})" if field.group else "")
+        for field in fields_of(declared).values()
+    )

@@ -97,22 +97,21 @@ def storage_problem(folder: Path) -> str | None:
     return None
 
 
+@cache
 def versions() -> dict[str, Any]:
     """Return everything that compiled code depends on except its function."""
+    from importlib.metadata import version
+
     import llvmlite
-    import numba
-    from numba.core import config
 
     from pulse.jit.processor import processor
 
-    here, settings = processor(), config
-    options: Any = (settings.OPT, settings.LOOP_VECTORIZE, settings.SLP_VECTORIZE)
+    here = processor()
     return {
         "pulse": __version__,
         "python": sys.version,
-        "numba": numba.__version__,
+        "numba": version("numba"),
         "llvmlite": llvmlite.__version__,
-        "options": [str(option) for option in options],
         "triple": here.triple,
         "processor": here.name,
         "features": here.features,

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
-from typing import Any
 
 from pulse.jit.levels import named_level
 from pulse.jit.notice import warn_once
@@ -27,8 +26,8 @@ class CacheEntry:
     fingerprint: str
 
     @classmethod
-    def of(cls, name: str, function: FunctionType, signature: Any, python: PythonCall | None) -> "CacheEntry":
-        """Return the cached form of a function; ``signature`` is numba's."""
+    def of(cls, name: str, function: FunctionType, signature: str, python: PythonCall | None) -> "CacheEntry":
+        """Return the cached form of a function; ``signature`` describes its arguments."""
         return cls(name, fingerprint(function, signature, python))
 
     def with_rows(self, rows: frozenset[int]) -> "CacheEntry":

@@ -59,6 +59,7 @@ bases = np.array([y.ctypes.data])
 machine.run(table.ctypes.data, 1, bases.ctypes.data)
 location = cache_location()
 print(json.dumps([script_kernel.came_from_disk, float(y[0]), str(location.path), location.kind]))
+assert script_kernel.came_from_disk != ("numba" in sys.modules)
 """
 
 
