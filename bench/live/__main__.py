@@ -99,9 +99,9 @@ def run(
     rows: list[dict[str, object]] = []
     with jack_server(RATE_HZ, BLOCK_FRAMES) as server, portaudio(server) as device:
         setup = Setup(program, device, RATE_HZ, BLOCK_FRAMES, seconds)
-        for name, load, outcome, machine in outcomes(designs, loads, setup):
-            table.add_row(name, load, *cells(outcome, machine))
-            rows.append({"design": name, "load": load, **figures(outcome, machine)})
+        for name, load, outcome, stolen in outcomes(designs, loads, setup):
+            table.add_row(name, load, *cells(outcome, stolen))
+            rows.append({"design": name, "load": load, **figures(outcome, stolen)})
     console.print(str(host), style="dim", highlight=False)
     console.print(table)
     console.print(EXPLAINED, highlight=False)
@@ -117,9 +117,9 @@ def outcomes(
     for load, loaded in loads.items():
         for name, design in designs.items():
             with loaded(), ThreadPoolExecutor(1) as thread:
-                with monitor_steal_time() as machine:
+                with monitor_steal_time() as stolen:
                     outcome = thread.submit(design, setup).result()
-                yield name, load, outcome, machine
+                yield name, load, outcome, stolen
 
 
 def model_time(program: Program) -> Percentiles:
@@ -139,17 +139,17 @@ def new_table(title: str) -> Table:
     return table
 
 
-def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
+def cells(outcome: Outcome, stolen: StolenTime) -> list[str]:
     """Return a row of the table."""
     summary = outcome.latency(StolenTime()).summary()
-    compute_summary = None if machine.spans is None else outcome.latency(machine).summary()
+    compute_summary = None if stolen.spans is None else outcome.latency(stolen).summary()
     times = [summary.p50_us, summary.p99_us, summary.p999_us, summary.max_us]
     counts = [summary.missed, outcome.blocks, outcome.dropped, outcome.flagged]
     steal = (
         ["-"] * 4
         if compute_summary is None
         else [
-            f"{machine.longest_ns / 1e6:.1f}",
+            f"{stolen.longest_ns / 1e6:.1f}",
             f"{compute_summary.p999_us / 1e3:.2f}",
             f"{compute_summary.max_us / 1e3:.2f}",
             str(compute_summary.missed),
@@ -158,7 +158,7 @@ def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
     return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts), *steal]
 
 
-def figures(outcome: Outcome, machine: StolenTime) -> dict[str, object]:
+def figures(outcome: Outcome, stolen: StolenTime) -> dict[str, object]:
     """Return the cells of a row as plain data, for JSON."""
     return {
         "blocks": outcome.blocks,
@@ -166,8 +166,8 @@ def figures(outcome: Outcome, machine: StolenTime) -> dict[str, object]:
         "flagged": outcome.flagged,
         "latency": outcome.latency(StolenTime()).as_dict(),
         "machine": None
-        if machine.spans is None
-        else {"longest_us": machine.longest_ns / 1e3, "latency_without": outcome.latency(machine).as_dict()},
+        if stolen.spans is None
+        else {"longest_us": stolen.longest_ns / 1e3, "latency_without": outcome.latency(stolen).as_dict()},
     }
 
 

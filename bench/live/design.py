@@ -49,10 +49,10 @@ class Outcome:
     dropped: int
     flagged: int
 
-    def latency(self, machine: StolenTime) -> Latency:
-        """Return the time from callback entry to the result, without the time that the machine took."""
+    def latency(self, stolen: StolenTime) -> Latency:
+        """Return the time from callback entry to the result, without the stolen time."""
         latency = Latency(self.block_s)
-        for ns in (np.diff(self.times_ns, axis=1).ravel() - machine.taken_ns(self.times_ns)).tolist():
+        for ns in (np.diff(self.times_ns, axis=1).ravel() - stolen.taken_ns(self.times_ns)).tolist():
             latency.record_ns(ns)
         return latency
 

@@ -51,7 +51,7 @@ class StolenTime:
         return int((self.spans[:, 1] - self.spans[:, 0]).max())
 
     def taken_ns(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the stolen fraction of each duration.
+        """Return the stolen part of each duration in ns.
 
         times_ns  int64 [n, 2]: from and until
         Returns   int64 [n]

@@ -54,7 +54,7 @@ class TractExplicitPeer:
         return {name: results[index].to_numpy() for name, index in self._outputs}
 
     def delay(self, output: str) -> int | None:
-        """Return the delay of the model."""
+        """Return None: the delay of an explicit model is not known to tract."""
         return None
 
 

@@ -144,7 +144,7 @@ def stft(
     periodic, beta  parameters of the window
     center      frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
     normalized  divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
-    Raises     InputError: an option is out of range, or the shape does not fit
+    Raises      InputError: an option is out of range, or the shape does not fit
     """
     layout, parts = check_layout("stft", layout, parts)
     builder, y = spectrum_builder("stft", options_from(SpectrumOptions, locals()), onesided)

@@ -44,7 +44,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
 def describe_models(
     models: Sequence[Path], folder: Path, hop: int | None
 ) -> "tuple[str, Sequence[str], RecipeContext]":
-    """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its path.
+    """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its context.
 
     hop      samples from one frame to the next, if known
     Raises PulseError: a model cannot be read, nothing usual fits its input, or two do not fit

@@ -40,20 +40,20 @@ REPORTED_COMPILATIONS = 5
 MAX_COMPILED_HERE = 2
 """Maximum number of functions that this process compiles; for more, others are started."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
+"""The entry points that a microphone needs."""
 LIVE = (
     "pipeline.run_pulse",  # takes longest
-    *(
-        "pipeline.pump",
-        "pipeline.work",
-        "pipeline.call",
-        "pipeline.command",
-        "pipeline.apply",
-        "pipeline.take_back",
-    ),
+    "pipeline.pump",
+    "pipeline.work",
+    "pipeline.call",
+    "pipeline.command",
+    "pipeline.apply",
+    "pipeline.take_back",
     *MICROPHONE,
 )
+"""The entry points that live audio needs, besides the kernels of its model."""
 EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
-"""The compiled functions that each of them needs, besides those of the model."""
+"""The entry points that an executor needs, besides the kernels of its model."""
 
 
 @record
@@ -80,7 +80,7 @@ class WarmReport(Report):
         if took:
             ellipsis = " …" if len(took) > REPORTED_COMPILATIONS else ""
             text += f" by {self.jobs} processes: {', '.join(took[:REPORTED_COMPILATIONS])}{ellipsis}"
-        pairs = [("folder", str(self.folder)), ("there before", str(len(self.present)))]
+        pairs = [("folder", str(self.folder)), ("already compiled", str(len(self.present)))]
         return [Pairs([*pairs, ("compiled", text), ("time", duration(self.seconds))])]
 
 

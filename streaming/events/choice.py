@@ -1,4 +1,4 @@
-"""Choice: the detector for an output, as given on a command line."""
+"""DetectorChoice: the detector for an output, as given on a command line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""Clock: the time of an output's frame in the sound, and when the frame is known."""
+"""FrameClock: the time of an output's frame in the sound, and when the frame is known."""
 
 from fractions import Fraction
 from math import ceil

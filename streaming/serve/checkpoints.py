@@ -61,16 +61,16 @@ class Checkpoint:
         offset = len(MAGIC) + LENGTH.size
         try:
             if not data.startswith(MAGIC):
-                raise ValueError("another file")
+                raise ValueError("it does not begin with the magic bytes")
             (size,) = LENGTH.unpack_from(data, len(MAGIC))
             if size > MAX_HEAD_LENGTH:
-                raise ValueError("too long a head")
+                raise ValueError("the header is too long")
             head: dict[str, Any] = json.loads(data[offset : offset + size])
             received, sent = tuple(map(int, head["received"])), tuple(map(int, head["sent"]))
             epoch, lengths = int(head["epoch"]), (int(head["sound"]), int(head["outputs"]))
             begin = offset + size + sum(lengths)
             if min(epoch, *received, *sent, *lengths) < 0 or begin > len(data):
-                raise ValueError("a number that cannot be")
+                raise ValueError("a number is out of range")
             offset += size
             sound = data[offset : offset + lengths[0]]
             outputs = tuple(_messages(data[offset + lengths[0] : begin]))
@@ -86,7 +86,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
         (size,) = LENGTH.unpack_from(data, offset)
         offset += LENGTH.size + size
         if size < HEADER.size or offset > len(data):
-            raise ValueError("a message that cannot be")
+            raise ValueError("the length of a message is out of range")
         yield data[offset - size : offset]
 
 

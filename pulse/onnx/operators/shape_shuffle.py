@@ -28,7 +28,7 @@ def _image(node: NodeContext) -> tuple[Shape, TDim]:
 
 
 def _order(node: NodeContext) -> str:
-    """Return whether blocks come before channels (DCR) or after (CRD). Raises LoadError: it is another mode."""
+    """Return the mode: DCR (blocks before channels) or CRD (after). Raises LoadError: it is neither."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
         raise node.error(f"mode {mode!r} is not supported; use DCR or CRD")

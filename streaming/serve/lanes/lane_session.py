@@ -10,7 +10,7 @@ from streaming.session import Session
 
 
 class LaneSession(NotCopyable, Session):
-    """A session in a lane. In place of ``push``, call ``feed`` and ``take``, step the lanes, and call ``take_outputs``.
+    """A session in a lane. In place of ``push``: ``feed``, ``take_pulses``, a step of the lanes, ``take_outputs``.
 
     state  the state of the lane
     """

@@ -70,7 +70,7 @@ def warm_folder(folder: Path) -> Path:
 def test_the_command_reports_present_kernels(warm_folder: Path) -> None:
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(warm_folder) in text
-    assert "there before  4" in text
+    assert "already compiled  4" in text
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
     assert details["folder"] == str(warm_folder)
     assert details["present"] == list(QUICK)

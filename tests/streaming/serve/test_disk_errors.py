@@ -119,7 +119,7 @@ def test_a_checkpoint_that_cannot_be_read_is_logged(
         folder.load(name)
     assert caplog.messages == [
         "a checkpoint cannot be read: Permission denied",
-        "a checkpoint is damaged: not a checkpoint of a stream: another file",
+        "a checkpoint is damaged: not a checkpoint of a stream: it does not begin with the magic bytes",
     ]
 
 
