@@ -21,7 +21,8 @@ from tests.pulse.program.kernels.rows import run_both
 SYMBOL = SymbolScope().symbol("S")
 LENGTH = TDim.of(SYMBOL)
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
-DTYPES = (np.uint8, np.float16, np.float32, np.int64)
+DTYPES = (np.uint8, np.float16, np.float32, np.int64, np.float64, np.int32, np.int8, np.bool_)
+"""The types of frames."""
 
 
 def numbers(shape: tuple[int, ...], dtype: Any, seed: int) -> np.ndarray:
@@ -121,7 +122,7 @@ def test_ends_of_long_frames_are_filled_as_by_the_op(clock: int, end: int | None
     assert_ends(op, 16, 80, np.float32, clock, end, 0)
 
 
-DTYPES = (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_)
+POSITION_DTYPES = (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_)
 """The types of positions by their codes."""
 
 
@@ -129,7 +130,7 @@ DTYPES = (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool
     ("code", "start", "step"),
     [
         (code, *progression)
-        for code, dtype in enumerate(DTYPES)
+        for code, dtype in enumerate(POSITION_DTYPES)
         for progression in ([(60, 1), (65, 3), (70, 2)] if dtype is np.uint8 else [(0, 1), (5, 3), (100, -2)])
     ],
 )
@@ -139,7 +140,7 @@ DTYPES = (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool
 def test_positions_are_those_of_the_op(
     code: int, frames: int, offset: int, clock: int, start: int, step: int
 ) -> None:
-    dtype, scale = DTYPES[code], 0.5 if code < 2 else 1
+    dtype, scale = POSITION_DTYPES[code], 0.5 if code < 2 else 1
     op = Positions(start * scale, step * scale, np.dtype(dtype), offset, frames)
     oracle_clock, words, _ = time_of(clock, None)
     (want,) = op.step([], [], oracle_clock)
