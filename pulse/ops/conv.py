@@ -194,15 +194,15 @@ def _add_columns(y: Array, columns: Array, strides: Sequence[int], dilations: Se
     kernel, sizes = columns.shape[2 : 2 + rank], columns.shape[2 + rank :]
     if math.prod(kernel) <= math.prod(sizes):
         for tap in itertools.product(*map(range, kernel)):
-            places = _every(strides, [t * dilation for t, dilation in zip(tap, dilations)], sizes)
+            places = _strided_slices(strides, [t * dilation for t, dilation in zip(tap, dilations)], sizes)
             y[:, :, *places] += columns[:, :, *tap]
     else:
         for frame in itertools.product(*(reversed(range(size)) for size in sizes)):
-            places = _every(dilations, [i * stride for i, stride in zip(frame, strides)], kernel)
+            places = _strided_slices(dilations, [i * stride for i, stride in zip(frame, strides)], kernel)
             y[:, :, *places] += columns[:, :, ..., *frame]
 
 
-def _every(steps: Sequence[int], starts: Sequence[int], counts: Sequence[int]) -> Iterator[slice]:
+def _strided_slices(steps: Sequence[int], starts: Sequence[int], counts: Sequence[int]) -> Iterator[slice]:
     """Yield the slice of each axis that has ``count`` positions from ``start`` on, every ``step``."""
     for step, start, count in zip(steps, starts, counts):
         yield slice(start, start + (count - 1) * step + 1, step) if count else slice(0, 0)

@@ -4,7 +4,7 @@ The rounding is part of the graph of such a program: a ``RoundRows`` before each
 recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph
 up to ties: a value halfway between two codes may become either.
 
-A product takes part if its weights are stored in this form (int8: on request), its rows have 16 to ``MAX_ROW``
+A product takes part if its weights are stored in this form (int8: on request), its rows have 16 to ``MAX_ROW_ELEMENTS``
 elements, and it has at least 16 columns. All others keep their activations.
 """
 
@@ -20,7 +20,7 @@ from pulse.errors import CompileError
 from pulse.facts import PulsedFact, TypedFact
 from pulse.graph import Graph, InletId, Node, OutletId
 from pulse.ops.op import Op
-from pulse.ops.quantize_codes import MAX_ROW
+from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
 from pulse.ops.quantize_rows import RoundRows
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.program.weights import StoredWeight, are_codes, stored_operand
@@ -28,8 +28,8 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, has_constant_shapes
 
-MIN_ROWS = MIN_COLUMNS = 16
-"""The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
+MIN_ROW_ELEMENTS = MIN_COLUMNS = 16
+"""The fewest elements of a row and the fewest columns of a product that takes part: below, codes cost too much."""
 
 F = TypeVar("F", bound=TypedFact)
 
@@ -44,8 +44,8 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
         exact = "" if form == "int8" else ", whose weights f16 does not hold exactly"
         raise CompileError(
             f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
-            f"{MIN_ROWS} to {MAX_ROW} elements, {MIN_COLUMNS} columns and a constant matrix of at least "
-            f"4 KiB{exact}; omit activations"
+            f"{MIN_ROW_ELEMENTS} to {MAX_ROW_ELEMENTS} elements, {MIN_COLUMNS} columns and a constant matrix of at "
+            f"least 4 KiB{exact}; omit activations"
         )
     return replace(model, graph=graph)
 
@@ -96,7 +96,7 @@ def _is_in_form(stored: StoredWeight, form: RowForm) -> bool:
 def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
     elements, units = layout.shape[layout.summed[0]], math.prod(layout.shape)
     columns = units // math.prod(layout.shape[axis] for axis in layout.summed) // rows.groups
-    return MIN_ROWS <= elements <= MAX_ROW and columns >= MIN_COLUMNS
+    return MIN_ROW_ELEMENTS <= elements <= MAX_ROW_ELEMENTS and columns >= MIN_COLUMNS
 
 
 def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int, form: RowForm) -> None:

@@ -33,7 +33,9 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
     results = stream_whole(program, feeds)
     for name in expected.native:
         axis = program.model.port(name).axis
-        for divergence in _wrong(name, "output", results[name], expected, axis, trial, program.backend):
+        for divergence in _first_divergence(
+            name, "output", results[name], expected, axis, trial, program.backend
+        ):
             return divergence
     reason = (
         "an output differed from the offline model, and no wire or output does in a second run: the difference is at "
@@ -84,10 +86,10 @@ def _wrong_among(
         name, op = graph.label(outlet), graph.node(outlet).op.name
         axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
         whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
-        yield from _wrong(name, op, whole, expected, axis, trial, program.backend)
+        yield from _first_divergence(name, op, whole, expected, axis, trial, program.backend)
 
 
-def _wrong(
+def _first_divergence(
     name: str, op: str, output: Array, expected: ExpectedOutputs, axis: int | None, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     """Yield the first element, in order of time, that is further off than allowed."""

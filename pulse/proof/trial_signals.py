@@ -73,7 +73,7 @@ def _quiet_noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> 
     return QUIET * _noise(frames, rest, rng)
 
 
-def _loud(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+def _loud_noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     return LOUD * _noise(frames, rest, rng)
 
 
@@ -107,7 +107,7 @@ def _mix(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
 _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Array]] = {
     "noise": _noise,
     "quiet": _quiet_noise,
-    "loud": _loud,
+    "loud": _loud_noise,
     "steps": _steps,
     "gaps": _gaps,
     "silence": _silence,

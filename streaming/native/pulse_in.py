@@ -7,7 +7,7 @@ from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
 from streaming.native.mixing import copy_channel
-from streaming.native.resample import feed, missing_frames, produce, ready, resampler_at
+from streaming.native.resample import feed, missing_frames, produce, ready_outputs, resampler_at
 
 
 @device
@@ -50,7 +50,7 @@ def fill_slots(control: ControlBlock) -> bool:
                 if piece > 0:
                     gather(control, stream, scratch, piece)
                     feed(resampler, scratch, 1, piece)
-                produced = min(ready(resampler), pulse - filled)
+                produced = min(ready_outputs(resampler), pulse - filled)
                 produce(resampler, floats_at(stream.slot_in) + filled, 1, produced)
         filled += produced
         control.filled_frames = filled

@@ -22,7 +22,7 @@ from streaming.native.device_side import (
 from streaming.native.drift import drift_at, rate_correction
 from streaming.native.mixing import delay, fade, replace_nonfinite, write_channels
 from streaming.native.pulse_in import stream_at
-from streaming.native.resample import feed, produce, ready, resampler_at, tune
+from streaming.native.resample import feed, produce, ready_outputs, resampler_at, tune
 
 
 @device
@@ -58,7 +58,7 @@ def write_output(control: ControlBlock) -> None:
         else:
             resampler = resampler_at(stream.out_resampler)
             feed(resampler, sound, 1, control.pulse_frames)
-            produced = ready(resampler)
+            produced = ready_outputs(resampler)
             done = 0
             while done < produced:
                 piece = min(produced - done, control.piece_frames)

@@ -2,7 +2,7 @@
 """A resampler for one stream: a polyphase filter whose ratio can be tuned while it runs.
 
 Output k belongs exactly to the input time ``k * rate_in / rate_out``: positions are integers, in units of
-``1 / (rate_out << 20)`` frames of the input, so no error accumulates. ``feed``, ``missing_frames``, ``ready``,
+``1 / (rate_out << 20)`` frames of the input, so no error accumulates. ``feed``, ``missing_frames``, ``ready_outputs``,
 ``produce`` and ``tune`` are for compiled code, on one thread.
 """
 
@@ -71,7 +71,7 @@ def ready_after(state: ResamplerState, frames: int) -> int:
 
 
 @device
-def ready(state: ResamplerState) -> int:
+def ready_outputs(state: ResamplerState) -> int:
     """Return how many outputs are ready."""
     return ready_after(state, 0)
 
@@ -87,7 +87,7 @@ def missing_frames(state: ResamplerState, outputs: int) -> int:
 def tune(state: ResamplerState, part: float) -> None:
     """Increase the distance of outputs by this fraction of the nominal one; 0.0 restores the nominal ratio.
 
-    Earlier results of ``ready`` and ``missing_frames`` become invalid. The fraction is limited to 1/200.
+    Earlier results of ``ready_outputs`` and ``missing_frames`` become invalid. The fraction is limited to 1/200.
     """
     nominal = state.nominal
     max_change = nominal // INVERSE_MAX_TUNING
@@ -129,7 +129,7 @@ def write_outputs(
     state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
 ) -> int:
     """Write outputs from the history, as ``produce`` does; return how many."""
-    produced = min(count, ready(state))
+    produced = min(count, ready_outputs(state))
     taps, unit, fraction, first = state.taps, state.unit, state.fraction, state.first
     frames = state.step // unit
     rest = state.step - frames * unit

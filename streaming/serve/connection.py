@@ -159,7 +159,7 @@ class Connection(NotCopyable):
             stream = model.open_stream(worker, hello, conversion, self._send_answer, checkpoint)
             self.stream = OpenStream(model, stream, worker, conversion, self._limits, checkpoint)
             self._outbox.stream = self.stream
-            self._outbox.push(self._ready(self.stream))
+            self._outbox.push(self._ready_message(self.stream))
             if checkpoint is not None:
                 for message in checkpoint.outputs:
                     self._outbox.push(message)
@@ -203,7 +203,7 @@ class Connection(NotCopyable):
             raise ProtocolError("resume", "this server keeps no checkpoints", "begin a new stream")
         return None
 
-    def _ready(self, stream: OpenStream) -> OutgoingMessage:
+    def _ready_message(self, stream: OpenStream) -> OutgoingMessage:
         return {
             "type": "ready",
             "version": PROTOCOL_VERSION,

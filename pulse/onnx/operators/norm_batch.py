@@ -19,14 +19,14 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
     epsilon = node.real("epsilon", 1e-5)
     if not node.flag("training_mode"):
         return [normalise(node, node.input(3), node.input(4), epsilon)]
-    mean, variance = _of_the_batch(node)
+    mean, variance = _batch_statistics(node)
     y = normalise(node, mean, variance, epsilon)
     if not any(node.outputs[1:]):
         return [y]
     return [y, _mix_running(node, 3, mean, "mean"), _mix_running(node, 4, variance, "variance")]
 
 
-def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
+def _batch_statistics(node: NodeContext) -> tuple[OutletId, OutletId]:
     """Return mean and variance of each channel, [C], in the type of the given ones."""
     statistics = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
     rows: list[OutletId] = []

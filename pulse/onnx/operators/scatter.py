@@ -277,14 +277,14 @@ rule("ScatterND", "ScatterElements")(same_type_and_shape)
 @writes(ScatterND)
 def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
     """Replace slices by updates, or combine them."""
-    return w.emit("ScatterND", w.inputs, **_how(op))
+    return w.emit("ScatterND", w.inputs, **_reduction_attribute(op))
 
 
 @writes(ScatterElements)
 def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
     """Replace elements by updates, or combine them."""
-    return w.emit("ScatterElements", w.inputs, axis=op.axis, **_how(op))
+    return w.emit("ScatterElements", w.inputs, axis=op.axis, **_reduction_attribute(op))
 
 
-def _how(op: ScatterND | ScatterElements) -> dict[str, Any]:
+def _reduction_attribute(op: ScatterND | ScatterElements) -> dict[str, Any]:
     return {} if op.reduction == "none" else {"reduction": op.reduction}

@@ -27,14 +27,14 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.ops.quantize_codes import MAX_CODE, MAX_ROW, MIN_MAGNITUDE, ZERO_CODE
+from pulse.ops.quantize_codes import MAX_CODE, MAX_ROW_ELEMENTS, MIN_MAGNITUDE, ZERO_CODE
 from pulse.program.kernels.matmul.scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
 """A row as words: int8 codes in fours, their scale, and minus what ``ZERO_CODE`` in the weights adds to a sum;
 or bf16 in pairs."""
 
-ROW_FLOATS = MAX_ROW // 2 + LANES
+ROW_FLOATS = MAX_ROW_ELEMENTS // 2 + LANES
 """The f32 elements of the scratch for a row."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
-from pulse.ops.quantize_codes import MAX_ROW
+from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
 from pulse.program.kernels.matmul.finish import NO_FINISH
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_banded import Bands, ProductBandedRow
@@ -93,7 +93,7 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
 def _merge_taps(product: WindowProduct) -> WindowProduct:
     """Merge taps that are adjacent in memory, unless each must be rounded alone."""
     taps, depth = product.taps, product.depth
-    may_merge = not product.rounds_rows or (product.scales is None and depth * len(taps) <= MAX_ROW)
+    may_merge = not product.rounds_rows or (product.scales is None and depth * len(taps) <= MAX_ROW_ELEMENTS)
     adjacent = len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth))
     return replace(product, taps=taps[:1]) if may_merge and adjacent else product
 

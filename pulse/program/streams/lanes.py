@@ -101,7 +101,7 @@ class Lanes:
                  FaultError: the lanes that the error names had faults, and refuse pulses until reset or restored. The
                  others have stepped; their results are in the error's ``outputs``
         """
-        selection = (self._everyone or self._select_all()) if lanes is None else self._some(lanes)
+        selection = (self._everyone or self._select_all()) if lanes is None else self._select(lanes)
         inputs = self._check(feed, len(selection.numbers))
         self._check_open(selection)
         pulse = selection.clocks[0].pulse if selection.clocks else 0
@@ -126,7 +126,7 @@ class Lanes:
         self._everyone = self._choice(self.active_lanes)
         return self._everyone
 
-    def _some(self, lanes: Sequence[int]) -> LaneSelection:
+    def _select(self, lanes: Sequence[int]) -> LaneSelection:
         """Select lanes to step. Raises InputError: one is free, or named twice."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)

@@ -17,7 +17,15 @@ from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import floats_at
 from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
-from streaming.native.resample import NativeResampler, feed, missing_frames, produce, ready, ready_after, tune
+from streaming.native.resample import (
+    NativeResampler,
+    feed,
+    missing_frames,
+    produce,
+    ready_after,
+    ready_outputs,
+    tune,
+)
 from tests.noise import normal_noise
 from tests.pulse.jit.assembly import assert_only_known_calls, host, llvm_code, loops
 
@@ -69,7 +77,10 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
                 return consumed
             consumed += feed(state, source + consumed * channels, channels, min(expected, 100))
             produced += produce(
-                state, target + 2 * (produced_before + produced), 2, min(ready(state), pulse - produced)
+                state,
+                target + 2 * (produced_before + produced),
+                2,
+                min(ready_outputs(state), pulse - produced),
             )
         produced_before += produced
     return consumed
@@ -190,7 +201,7 @@ def test_shortage_is_the_number_of_missing_frames(
     if more:
         assert ready_after(state, more - 1) < outputs
     else:
-        assert ready(state) >= outputs
+        assert ready_outputs(state) >= outputs
 
 
 @settings(max_examples=50, deadline=None)

@@ -38,7 +38,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.quantize_codes import MAX_ROW, ZERO_CODE
+from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS, ZERO_CODE
 from pulse.program.kernels.blocks import FOUR, Indices, Pointers, Vectors, row_at
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
@@ -238,7 +238,7 @@ class ProductOfCodesRow(ProductFields):
         yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
 
     def reaches(self) -> Iterator[Reach]:
-        require(0 < self.K <= MAX_ROW, f"rows of {self.K} elements")
+        require(0 < self.K <= MAX_ROW_ELEMENTS, f"rows of {self.K} elements")
         yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * packed_codes_size(self.K, self.N))
         yield self.scales, run(self.N)

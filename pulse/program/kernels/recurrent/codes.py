@@ -13,7 +13,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.quantize_codes import MAX_ROW
+from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
 from pulse.program.kernels.matmul.product_codes import (
     PANEL_COLUMNS,
     multiply_rows_of_codes,
@@ -44,7 +44,7 @@ class RecurrentCodesFields(RecurrentLayerFields):
     reverse: bool
 
     def reaches(self) -> Iterator[Reach]:
-        require(0 < self.H <= MAX_ROW, f"states of {self.H} elements")
+        require(0 < self.H <= MAX_ROW_ELEMENTS, f"states of {self.H} elements")
         yield from super().reaches()
         columns = self.packed * self.H
         yield self.W, run(packed_codes_size(self.H, columns))
