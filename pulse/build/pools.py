@@ -33,8 +33,8 @@ def _pool(
     )
 
 
-def _describe(what: str, rank: int) -> str:
-    return f"""The {what} of each window over the last {rank} axes.
+def _describe(value: str, rank: int) -> str:
+    return f"""The {value} of each window over the last {rank} axes.
 
     kernel_dims, stride_dims, dilation_dims, padding_dims   as in ``Conv{rank}D``
     ceil_mode          a window that reaches beyond the end counts
@@ -44,7 +44,7 @@ def _describe(what: str, rank: int) -> str:
 
 
 MaxPool1D, MaxPool2D, MaxPool3D, AvgPool1D, AvgPool2D, AvgPool3D = (
-    operator_function(partial(_pool, op_type, rank), f"{title}{rank}D", _describe(what, rank))
-    for op_type, title, what in (("MaxPool", "MaxPool", "largest value"), ("AveragePool", "AvgPool", "mean"))
+    operator_function(partial(_pool, op_type, rank), f"{title}{rank}D", _describe(value, rank))
+    for op_type, title, value in (("MaxPool", "MaxPool", "largest value"), ("AveragePool", "AvgPool", "mean"))
     for rank in (1, 2, 3)
 )

@@ -171,8 +171,8 @@ class _Reopening:
             ),
         )
 
-    def _require(self, there: Mapping[str, object], names: Iterable[str], subject: str) -> None:
-        missing = [name for name in names if name not in there]
+    def _require(self, present: Mapping[str, object], names: Iterable[str], subject: str) -> None:
+        missing = [name for name in names if name not in present]
         if missing:
             raise LoadError(
                 f"the metadata names the {subject} {', '.join(missing)}, which the file does not have; export it again"

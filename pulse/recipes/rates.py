@@ -18,18 +18,18 @@ class Rates:
 
     def __init__(self, rate_hz: int | None, sound: bool) -> None:
         self.hz, self.sound = rate_hz, sound
-        self._who = "the recipe"
+        self._subject = "the recipe"
 
-    def agree(self, rate_hz: Fraction | int, who: str) -> None:
+    def agree(self, rate_hz: Fraction | int, subject: str) -> None:
         """Raise LoadError if a stage is made for another rate than the ones before it."""
         if self.hz is None and rate_hz == int(rate_hz):
-            self.hz, self._who = int(rate_hz), who
+            self.hz, self._subject = int(rate_hz), subject
         elif self.hz is not None and self.hz != rate_hz:
             raise LoadError(
-                f"made for {_text(rate_hz)} Hz, and {self._who} has {self.hz} Hz; give both the same rate"
+                f"made for {_text(rate_hz)} Hz, and {self._subject} has {self.hz} Hz; give both the same rate"
             )
 
-    def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:
+    def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], subject: str) -> None:
         """Check a model whose metadata states the rate of its own frames. Raises LoadError: another rate."""
         rate_hz = stated_rate_hz(model.metadata)
         if rate_hz is not None:
@@ -37,7 +37,7 @@ class Rates:
             growth_in = next(map(growth, inputs), None)
             rate = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
             if growth_in and rate:
-                self.agree(rate_hz * growth_in / rate if facts else Fraction(rate_hz), who)
+                self.agree(rate_hz * growth_in / rate if facts else Fraction(rate_hz), subject)
 
     def metadata(self) -> dict[str, str]:
         """Return the entry of the whole model."""

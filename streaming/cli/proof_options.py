@@ -36,17 +36,17 @@ class ProofOptions:
         return ProofChoice(self.length or None, self.seed, self.long)
 
 
-def require_proof(timed: "TimedProof", then: str = "") -> None:
+def require_proof(timed: "TimedProof", consequence: str = "") -> None:
     """End the command with the verdict if the outcome is not ``equal``.
 
-    then   the consequence of a divergence
+    consequence  what follows from a divergence, appended to the verdict
     """
-    require_outcome(timed.proof.outcome, timed.proof.verdict, then)
+    require_outcome(timed.proof.outcome, timed.proof.verdict, consequence)
 
 
-def require_outcome(outcome: str, verdict: str, then: str = "") -> None:
+def require_outcome(outcome: str, verdict: str, consequence: str = "") -> None:
     """Do as ``require_proof``, for an outcome and its verdict."""
     if outcome == "equal":
         return
-    print_error(f"{verdict}{then if outcome == 'diverged' else ''}")
+    print_error(f"{verdict}{consequence if outcome == 'diverged' else ''}")
     raise typer.Exit(CHECK_FAILED if outcome == "diverged" else NOT_PROVED)

@@ -142,7 +142,9 @@ def _link(build: Build) -> None:
     build.toolchain.compile(code, code.with_suffix(".o"), f"-I{result}")
     build.toolchain.archive(build.objects, result / f"lib{deployed.name}.a")
     if build.target.machine != "wasm32":
-        build.toolchain.share(build.objects, result / f"lib{deployed.name}.so", bool(build.math_functions))
+        build.toolchain.link_shared(
+            build.objects, result / f"lib{deployed.name}.so", bool(build.math_functions)
+        )
 
 
 def _write_texts(build: Build, vector: TestVector) -> None:

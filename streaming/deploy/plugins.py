@@ -52,7 +52,9 @@ def write_plugins(build: Build, plugins: tuple[str, ...], folder: Path) -> None:
         build.toolchain.compile(code, object_file, f"-I{work}", f"-I{result}")
         target = result / FILES[plugin](deployed)
         target.parent.mkdir(parents=True, exist_ok=True)
-        build.toolchain.share([object_file, *objects], target, bool(build.math_functions), ENTRIES[plugin])
+        build.toolchain.link_shared(
+            [object_file, *objects], target, bool(build.math_functions), ENTRIES[plugin]
+        )
         if plugin == "lv2":
             (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", deployed, names))
             (target.parent / f"{deployed.name}.ttl").write_text(fill("plugins/plugin.ttl", deployed, names))

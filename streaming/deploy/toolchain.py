@@ -53,12 +53,13 @@ class Toolchain:
         target.unlink(missing_ok=True)
         _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
-    def share(self, objects: Sequence[Path], target: Path, needs_math: bool, only: str | None = None) -> None:
+    def link_shared(
+        self, objects: Sequence[Path], target: Path, needs_math: bool, export: str | None = None
+    ) -> None:
         """Make a shared library, which needs only memcpy and similar functions.
 
-        only    the one exported symbol; None: all with default visibility
-
-        Raises CompileError: the linker fails
+        export  the only exported symbol; None: all with default visibility
+        Raises  CompileError: the linker fails
         """
         options = (
             "-shared",
@@ -68,9 +69,9 @@ class Toolchain:
             "-Wl,-z,noexecstack",
         )
         extra = ("-lm",) if needs_math else ()
-        if only is not None:
-            script = objects[0].with_name(f"{only}.map")
-            script.write_text(f"{{ global: {only}; local: *; }};\n")
+        if export is not None:
+            script = objects[0].with_name(f"{export}.map")
+            script.write_text(f"{{ global: {export}; local: *; }};\n")
             options = (*options, f"-Wl,--version-script={script}")
         _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(target), *extra), target)
 

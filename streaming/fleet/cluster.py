@@ -12,10 +12,10 @@ from streaming.fleet.fleet_plan import ClusterNode
 class Lost:
     """Stands for the answer of a member that has ended or failed.
 
-    why  the reason, as text
+    reason  why, for the log
     """
 
-    why: str
+    reason: str
 
 
 class Cluster(Protocol):

@@ -202,10 +202,10 @@ class FleetControl(NotCopyable):
                 phase = "draining" if answer.draining else "live"
                 worker.entry = replace(entry, url=answer.url, phase=phase)
             elif isinstance(answer, Lost) or entry.node not in self._nodes:
-                why = answer.why if isinstance(answer, Lost) else "its machine is gone"
+                reason = answer.reason if isinstance(answer, Lost) else "its machine is gone"
                 if entry.phase == "starting" and isinstance(answer, Lost):
                     self._failed_s[entry.version] = now_s
-                self._drop_worker(name, why)
+                self._drop_worker(name, reason)
             elif entry.phase == "starting":
                 if worker.began_s is None:
                     worker.began_s = now_s
@@ -217,8 +217,8 @@ class FleetControl(NotCopyable):
                 if worker.missed >= MAX_MISSES:
                     self._drop_worker(name, f"it did not answer {MAX_MISSES} times in a row")
 
-    def _drop_worker(self, name: str, why: str) -> None:
-        self._note(f"worker {name} is lost: {why}")
+    def _drop_worker(self, name: str, reason: str) -> None:
+        self._note(f"worker {name} is lost: {reason}")
         self._lost += 1
         self._cluster.end(name)
         self._forget(name)

@@ -182,30 +182,32 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     return fill(ModelSettings(events=events, constants=constants), entries, MODEL)
 
 
-def _resolve_paths(entries: dict[str, Any], keys: Iterable[str], folder: Path, what: str) -> None:
+def _resolve_paths(entries: dict[str, Any], keys: Iterable[str], folder: Path, subject: str) -> None:
     for key in keys:
         if key in entries:
-            require_type(key, entries[key], str, what)
+            require_type(key, entries[key], str, subject)
             entries[key] = folder / entries[key]
 
 
-def take_entry(entries: dict[str, Any], key: str, hint: object, default: Any, what: str) -> Any:
+def take_entry(entries: dict[str, Any], key: str, hint: object, default: Any, subject: str) -> Any:
     """Remove a key and return its value. Raises LoadError: it has another type."""
     value = entries.pop(key, default)
-    require_type(key, value, hint, what)
+    require_type(key, value, hint, subject)
     return value
 
 
-def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Collection[str] = ()) -> SettingsT:
+def fill(
+    settings: SettingsT, table: Mapping[str, Any], subject: str, others: Collection[str] = ()
+) -> SettingsT:
     """Create settings from the values of a table. Raises LoadError: an unknown key, or a wrong type.
 
     others  fields that are not keys of the table
     """
     types = {field.name: field.type for field in fields(cast("Any", settings)) if field.name not in others}
-    require_known(table, types, what, "key")
+    require_known(table, types, subject, "key")
     values: dict[str, Any] = {}
     for key, value in table.items():
-        require_type(key, value, types[key], what)
+        require_type(key, value, types[key], subject)
         as_declared = float(value) if types[key] is float else value
         values[key] = tuple(cast("list[Any]", value)) if isinstance(value, list) else as_declared
     return replace(cast("Any", settings), **values)

@@ -124,10 +124,10 @@ def require_code(lowering: Lowering, dtype: DType) -> int:
     """Return the kernel's code for a type. Raises CompileError: it has none."""
     if dtype not in CODES:
         name = dtype_name(dtype)
-        why = (
+        reason = (
             f", as kernels compute floats in f32, though weights may be {name}" if dtype == np.float16 else ""
         )
-        raise lowering.no_kernel(f"{name}{why}")
+        raise lowering.no_kernel(f"{name}{reason}")
     return CODES[dtype]
 
 

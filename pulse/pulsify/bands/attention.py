@@ -178,8 +178,8 @@ def _band(
 ) -> Band | NoBandError:
     try:
         return _mask(model, symbol, attention, max_context).band()
-    except NoBandError as why:
-        return why
+    except NoBandError as error:
+        return error
 
 
 def _mask(model: TypedNetwork, symbol: Symbol, attention: Attention, max_context: int | None) -> Mask:

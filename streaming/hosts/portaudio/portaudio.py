@@ -38,7 +38,7 @@ class Systems:
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     current: AudioSystem | None = None
-    retired: Sequence[AudioSystem] = ()
+    replaced: Sequence[AudioSystem] = ()
     open: Sequence[PortAudioStream] = ()
 
 
@@ -68,9 +68,9 @@ def _replace_system(old: AudioSystem | None) -> AudioSystem:
     if old is None:
         library = PortAudioLibrary()
     else:
-        library = old.library if old.ended else old.library.load_another_copy()
-        old.retired = True
-        systems.retired = [system for system in (*systems.retired, old) if system.streams]
+        library = old.library if old.may_initialise_again else old.library.load_another_copy()
+        old.is_replaced = True
+        systems.replaced = [system for system in (*systems.replaced, old) if system.streams]
     systems.current = AudioSystem(library)
     return systems.current
 
@@ -95,7 +95,7 @@ def release(limit_s: float = EXIT_TIMEOUT_S) -> None:
     with systems.lock:
         for stream in systems.open:
             stream.stop(limit_s)
-        for system in (*systems.retired, systems.current):
+        for system in (*systems.replaced, systems.current):
             if system is not None and system.is_usable:
                 system.end(limit_s)
         systems.open = ()

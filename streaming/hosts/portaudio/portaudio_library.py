@@ -21,7 +21,7 @@ HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997
 UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985
 """PortAudio's error codes."""
 
-INSTALL = (
+INSTALL_ADVICE = (
     "live audio needs the PortAudio library, which pip does not install on Linux: apt install libportaudio2 "
     "(Fedora: dnf install portaudio; Arch: pacman -S portaudio); files and the virtual device work without it"
 )
@@ -126,7 +126,7 @@ class PortAudioLibrary(NotCopyable):
             self._dll = ctypes.CDLL(name)
             functions: dict[str, Any] = {name: getattr(self._dll, f"Pa_{name}") for name in _FUNCTIONS}
         except (OSError, AttributeError) as error:
-            raise DeviceError(f"{name}: cannot be loaded as PortAudio ({error}); {INSTALL}") from error
+            raise DeviceError(f"{name}: cannot be loaded as PortAudio ({error}); {INSTALL_ADVICE}") from error
         for name, function in functions.items():
             function.restype, function.argtypes = _FUNCTIONS[name]
         self._functions = functions
@@ -172,7 +172,7 @@ def library_path() -> str:
         for file in sorted(folder.glob("portaudio-binaries/libportaudio*")):
             if _is_for_this_machine(file.name):
                 return str(file)
-    raise DeviceError(INSTALL)
+    raise DeviceError(INSTALL_ADVICE)
 
 
 def _wheel_folders() -> list[Path]:

@@ -10,7 +10,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind
 from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.caller import Caller
-from streaming.hosts.portaudio.portaudio_library import INSTALL
+from streaming.hosts.portaudio.portaudio_library import INSTALL_ADVICE
 from streaming.hosts.portaudio.stream_spec import StreamSide
 from streaming.hosts.portaudio.system import OPEN_TIMEOUT_S
 from streaming.native.callback_signature import ABORT, COMPLETE, FUNCTION
@@ -28,7 +28,7 @@ def sounddevice() -> Any:
     try:
         import sounddevice
     except (ImportError, OSError) as error:
-        raise DeviceError(INSTALL) from error
+        raise DeviceError(INSTALL_ADVICE) from error
     return sounddevice
 
 

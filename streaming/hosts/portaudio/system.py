@@ -26,12 +26,12 @@ _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 class AudioSystem(NotCopyable):
     """PortAudio's state in one copy of its library. Calls that may hang are made by one thread, with a limit.
 
-    devices  the devices, as of its initialisation
-    streams  the number of open streams
-    gone     whether streams can no longer be opened: it was ended, or its JACK server was lost, so that its
-             calls hang, or end the process
-    ended    whether its copy of the library may be initialised again
-    retired  whether another system has replaced it; it ends with its last stream
+    devices               the devices, as of its initialisation
+    streams               the number of open streams
+    is_closed             whether streams can no longer be opened: it was ended, or its JACK server was lost, so that
+                          its calls hang, or end the process
+    may_initialise_again  whether its copy of the library has terminated and may be used by another system
+    is_replaced           whether another system has replaced it; it ends with its last stream
     """
 
     copy_error_reason = "it is the audio system of this process; make another one in the other process"
@@ -40,9 +40,9 @@ class AudioSystem(NotCopyable):
         self.library = library
         self.devices: tuple[Device, ...] = ()
         self.streams = 0
-        self.gone = False
-        self.ended = False
-        self.retired = False
+        self.is_closed = False
+        self.may_initialise_again = False
+        self.is_replaced = False
         self._call = Caller("portaudio")
         self._process = os.getpid()
         self._jack: c.HostApiInfo | None = None
@@ -56,7 +56,7 @@ class AudioSystem(NotCopyable):
     @property
     def is_usable(self) -> bool:
         """Whether streams may be opened."""
-        return not (self.gone or self._call.stuck or self.is_inherited)
+        return not (self.is_closed or self._call.stuck or self.is_inherited)
 
     @property
     def is_starting(self) -> bool:
@@ -77,7 +77,7 @@ class AudioSystem(NotCopyable):
     def _initialise(self) -> None:
         code = self.library.Initialize()
         if code < 0:
-            self.gone = True
+            self.is_closed = True
             raise DeviceError(f"PortAudio does not start: {self._text(code)}")
         apis = [
             self.library.GetHostApiInfo(index).contents for index in range(self.library.GetHostApiCount())
@@ -179,19 +179,19 @@ class AudioSystem(NotCopyable):
     def leave(self, clean: bool) -> None:
         """Record that a stream is no longer used; ``clean`` if it was closed."""
         self.streams -= 1
-        self.gone = self.gone or not clean
-        if self.streams == 0 and self.gone:
+        self.is_closed = self.is_closed or not clean
+        if self.streams == 0 and self.is_closed:
             self._call.end()
-        elif self.streams == 0 and self.retired:
+        elif self.streams == 0 and self.is_replaced:
             self.end(PROBE_TIMEOUT_S)
 
     def end(self, limit_s: float) -> None:
         """Release everything, if that is safe and possible within the limit."""
         answers = self._jack_responds()
-        self.gone = True
+        self.is_closed = True
         if answers and self._is_done(self.library.Terminate, limit_s):
             self._call.end()
-            self.ended = not self.library.is_initialised
+            self.may_initialise_again = not self.library.is_initialised
 
     def _jack_responds(self) -> bool:
         """Return whether the JACK server, if there is one, still responds.
@@ -219,7 +219,7 @@ class AudioSystem(NotCopyable):
 
         with capture_alsa_messages():
             try:
-                self.gone = not self._call(try_call, PROBE_TIMEOUT_S)
+                self.is_closed = not self._call(try_call, PROBE_TIMEOUT_S)
             except TimeoutError:
                 return False
         return self.is_usable

@@ -155,7 +155,7 @@ def test_a_missing_portaudio_names_the_package_to_install(monkeypatch: pytest.Mo
     """The error comes only when devices are asked for."""
 
     def refuse_library() -> str:
-        raise DeviceError(portaudio_library.INSTALL)
+        raise DeviceError(portaudio_library.INSTALL_ADVICE)
 
     monkeypatch.setattr(portaudio_library, "library_path", refuse_library)
     monkeypatch.setattr(portaudio, "systems", portaudio.Systems())
