@@ -39,11 +39,11 @@ def count_outcomes(
     expected = call(straight), after(straight)
     streams: list[Any] = []
 
-    def ready() -> Callable[[], object]:
+    def begin_call() -> Callable[[], object]:
         streams.append(begin())
         return lambda: call(streams[-1])
 
-    for _ in everywhere(ready, unit, step):
+    for _ in everywhere(begin_call, unit, step):
         stream = streams.pop()
         try:
             again = call(stream)

@@ -134,7 +134,7 @@ def test_dtln_streams_from_its_saved_model() -> None:
     folder, stored = dtln()
     state = pulse.stream(folder).spawn()
     blocks = [state.step(block[None])["conv1d_1"].ravel() for block in stored["input_1"]]
-    assert np.abs(np.stack(blocks) - stored["conv1d_1"]).max() <= 1e-5
+    assert_close(np.stack(blocks), stored["conv1d_1"], atol=1e-5)
 
 
 def test_a_session_of_dtln_gives_its_stored_outputs() -> None:

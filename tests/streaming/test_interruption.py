@@ -187,11 +187,11 @@ def test_a_reset_undoes_an_interruption() -> None:
     expected = Session(compiled).push(x)
     sessions = []
 
-    def ready():
+    def begin_call():
         sessions.append(begin_session(compiled))
         return lambda: sessions[-1].push(x)
 
-    for _ in everywhere(ready, "line"):
+    for _ in everywhere(begin_call, "line"):
         sessions[-1].reset()
         assert sessions[-1].statistics().frames_in == 0
         assert are_bit_identical(sessions[-1].push(x), expected)
@@ -207,11 +207,11 @@ def test_reset_and_restore_can_be_called_again(call: str) -> None:
     expected, unchanged = session.push(x), begin_session(compiled).push(x)
     sessions = []
 
-    def ready():
+    def begin_call():
         sessions.append(begin_session(compiled))
         return sessions[-1].reset if call == "reset" else lambda: sessions[-1].restore(saved)
 
-    for _ in everywhere(ready, "opcode"):
+    for _ in everywhere(begin_call, "opcode"):
         session = sessions.pop()
         try:
             outputs = session.push(x)
@@ -228,11 +228,11 @@ def interrupted_in_a_pulse(program: Program) -> Session:
     """A session whose push could not be undone."""
     sessions, x = [], block(program, 10, 5)
 
-    def ready():
+    def begin_call():
         sessions.append(begin_session(program))
         return lambda: sessions[-1].push(x)
 
-    for _ in everywhere(ready, "opcode"):
+    for _ in everywhere(begin_call, "opcode"):
         try:
             sessions[-1].snapshot()
         except InputError:
@@ -310,14 +310,14 @@ def test_an_interrupted_resampler_needs_a_reset(rates: tuple[int, int], call: st
     third = straight.process(x)
     resamplers = []
 
-    def ready():
+    def begin_call():
         resampler = Resampler(*rates)
         resampler.process(x)
         resampler.process(x)
         resamplers.append(resampler)
         return (lambda: resampler.process(x)) if call == "process" else resampler.flush
 
-    for _ in everywhere(ready, "opcode"):
+    for _ in everywhere(begin_call, "opcode"):
         resampler = resamplers.pop()
         try:
             if call == "process":
@@ -344,13 +344,13 @@ def test_an_interrupted_native_resampler_needs_a_reset() -> None:
     expected = straight.process(x), straight.process(x)
     resamplers = []
 
-    def ready():
+    def begin_call():
         resampler = NativeResampler(48000, 16000)
         resampler.process(x)
         resamplers.append(resampler)
         return lambda: resampler.process(x)
 
-    for _ in everywhere(ready, "opcode"):
+    for _ in everywhere(begin_call, "opcode"):
         resampler = resamplers.pop()
         try:
             assert np.array_equal(resampler.process(x), expected[1])

@@ -205,7 +205,6 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
     ids=["a number for all elements", "a list", "an array"],
 )
 def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
-    """A constant is an input no more."""
     x = normal_noise(1, 3, 4)
     expected = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
     fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
@@ -337,7 +336,6 @@ def test_refused_chunk_models_say_why(model: ModelProto, options: Mapping[str, o
 
 
 def test_a_symbolic_shape_is_not_a_chunk() -> None:
-    """The step in the open takes the shapes of one call."""
     with pytest.raises(
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
     ):

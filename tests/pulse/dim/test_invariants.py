@@ -53,13 +53,13 @@ BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[TDim, TDim], TDim]]
 }
 
 
-def brute(tree: Tree, env: Env) -> int:
+def python_value(tree: Tree, env: Env) -> int:
     """The value by Python integers. Raises ArithmeticError: a broadcast has none."""
     if isinstance(tree, int):
         return tree
     if isinstance(tree, str):
         return env[tree]
-    return BINARY[tree[0]][0](brute(tree[1], env), brute(tree[2], env))
+    return BINARY[tree[0]][0](python_value(tree[1], env), python_value(tree[2], env))
 
 
 def build_dim(tree: Tree, scope: SymbolScope) -> TDim:
@@ -73,7 +73,7 @@ def build_dim(tree: Tree, scope: SymbolScope) -> TDim:
 def defined_values(tree: Tree, points: list[Env]) -> Iterator[tuple[Env, int]]:
     for env in points:
         try:
-            yield env, brute(tree, env)
+            yield env, python_value(tree, env)
         except ArithmeticError:
             continue
 
@@ -282,8 +282,8 @@ def test_subs_commutes_with_eval(examples: int) -> None:
             return
         for env in GRID[::5]:
             try:
-                inner = {"S": brute(for_s, env), "T": brute(for_t, env)}
-                expected = brute(tree, inner)
+                inner = {"S": python_value(for_s, env), "T": python_value(for_t, env)}
+                expected = python_value(tree, inner)
             except ArithmeticError:
                 continue
             assert replaced.eval(values(scope, env)) == expected, (tree, for_s, for_t, env)

@@ -55,19 +55,20 @@ def recurrent(kind: str, gates: int, **attributes: object) -> ModelProto:
     return model(nodes, {"x": floats("x", 9, 1, 3)}, weights, stream={"x": 0})
 
 
-STREAMS = [
-    (conv(pads=[2, 0]), 4),
-    (conv(pads=[1, 1]), 3),
-    (conv(strides=[2], pads=[0, 0]), 4),
-    (deconv(), 2),
-    (joined_slices(), 2),
-    (edge(), 3),
-    (average(), 2),
-    (recurrent("GRU", 3), 2),
-    (recurrent("GRU", 3, linear_before_reset=1, clip=0.7), 3),
-    (recurrent("LSTM", 4), 2),
-    (recurrent("RNN", 1, activations=["Relu"]), 2),
-]
+STREAMS: Mapping[str, tuple[ModelProto, int]] = {
+    "causal convolution": (conv(pads=[2, 0]), 4),
+    "centred convolution": (conv(pads=[1, 1]), 3),
+    "strided convolution": (conv(strides=[2], pads=[0, 0]), 4),
+    "transposed convolution": (deconv(), 2),
+    "joined slices": (joined_slices(), 2),
+    "edge padding": (edge(), 3),
+    "average": (average(), 2),
+    "GRU": (recurrent("GRU", 3), 2),
+    "clipped GRU": (recurrent("GRU", 3, linear_before_reset=1, clip=0.7), 3),
+    "LSTM": (recurrent("LSTM", 4), 2),
+    "RNN": (recurrent("RNN", 1, activations=["Relu"]), 2),
+}
+"""Models of one operator or two, and their pulses."""
 
 
 def streamed_node(*nodes: NodeProto, **constants: np.ndarray) -> ModelProto:

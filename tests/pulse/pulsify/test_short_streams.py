@@ -37,7 +37,7 @@ def test_the_stream_refuses_the_lengths_that_offline_does(last: onnx.NodeProto) 
 
 
 def test_lengths_after_many_mirrors_stay_in_closed_form() -> None:
-    """Twelve mirrored paddings, a strided convolution after each: their lengths stay in closed form."""
+    """Twelve mirrored paddings, a strided convolution after each."""
     nodes: list[onnx.NodeProto] = []
     source = "x"
     for depth in range(12):

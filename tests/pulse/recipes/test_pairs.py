@@ -88,7 +88,6 @@ def test_the_two_files_of_dtln_give_the_recipe_of_the_page(tmp_path: Path) -> No
 
 
 def test_a_proposal_for_every_published_model_streams(tmp_path: Path) -> None:
-    """A proposal opens and streams."""
     for file in sorted(shared_path("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
         proposal = propose_recipe([tmp_path / file.name], tmp_path)

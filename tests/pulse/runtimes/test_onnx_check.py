@@ -1,9 +1,13 @@
 """The proof of a written file, and that it finds what is wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from onnx.helper import set_model_props
 
 from pulse.errors import PulsifyError
+from pulse.metadata import StateMetadata, StreamMetadata
 from pulse.ops.elementwise import Elementwise
 from pulse.proof import ProofChoice
 from pulse.runtimes.onnx_check import check_onnx
@@ -21,7 +25,7 @@ def test_a_written_file_is_proved() -> None:
 
 
 def test_a_wrong_onnx_file_is_found() -> None:
-    """A weight that is off by a little, and a state that begins elsewhere."""
+    """A weight is off by a little."""
     pulsed = causal()
     wrong = pulsed.to_onnx()
     (kernel,) = (tensor for tensor in wrong.graph.initializer if tensor.name == "w")
@@ -33,6 +37,19 @@ def test_a_wrong_onnx_file_is_found() -> None:
     assert divergence.wire == "y"
     assert divergence.backend.startswith("onnxruntime")
     assert abs(divergence.offline - divergence.streamed) > divergence.allowed
+
+
+def test_a_state_that_begins_elsewhere_is_found() -> None:
+    pulsed = causal()
+    wrong = pulsed.to_onnx()
+    metadata = StreamMetadata.parse({entry.key: entry.value for entry in wrong.metadata_props})
+    assert metadata is not None
+    (state,) = metadata.states
+    begins_at_ones = StateMetadata.of(state.input, state.output, np.ones((1, 2, 2), np.float32))
+    set_model_props(wrong, replace(metadata, states=(begins_at_ones,)).dump())
+    divergence = check_onnx(wrong, pulsed).divergence
+    assert divergence is not None
+    assert (divergence.wire, divergence.frame) == ("y", 0)
 
 
 def test_a_type_that_differs_is_found() -> None:
@@ -56,7 +73,6 @@ def test_a_check_at_no_length_that_suits_is_refused() -> None:
 
 
 def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The evaluator of onnx stands in."""
     import sys
 
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

@@ -198,7 +198,7 @@ def test_a_run_takes_its_feeds_in_parts() -> None:
     assert int(session.run("read")) == 1
 
 
-def test_what_must_not_be_fed_or_fetched() -> None:
+def test_prevented_feeds_and_fetches_are_refused() -> None:
     session = open_session(sums())
     session.prevent_feeding("half:0")
     session.prevent_fetching("half")

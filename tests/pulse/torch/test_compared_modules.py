@@ -237,7 +237,7 @@ def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
     ],
 )
 def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
-    """They are reported as what they are, and no others change."""
+    """Two runs on the same input differ; the generator of torch keeps its state."""
     state = torch.get_rng_state()
     with pytest.raises(
         pulse.LoadError, match=r"FunctionModule: output .* differs between two runs on the same input"
@@ -250,7 +250,6 @@ def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
 
 @needs_onnxscript
 def test_a_module_that_takes_no_longer_input_is_warned_of() -> None:
-    """A warning, as streams are longer."""
 
     class Placed(nn.Module):
         def __init__(self) -> None:

@@ -64,7 +64,7 @@ def test_frames_begin_after_the_delay_and_stop_at_the_end(
 
 
 def test_unchanged_results_are_counted(rng: np.random.Generator) -> None:
-    """After the delay a pulse is plain, until the stream ends."""
+    """After the delay a pulse passes unchanged, until the stream ends."""
     trim = OutputTrim(cached_program(filter_model, 3))
     assert not trim.is_passthrough
     trim.take([{port.name: next_noise(rng, *port.shape) for port in trim.program.outputs}], 1)

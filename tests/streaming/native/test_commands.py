@@ -94,12 +94,12 @@ def test_a_device_that_returns_waits_until_a_command_is_applied(monkeypatch: pyt
     lock = ObservedLock()
     monkeypatch.setattr(control, "threading", SimpleNamespace(RLock=lambda: lock))
     with runs(cached_program(sum_model)) as (_, live):
-        is_applied, may_go_on = threading.Event(), threading.Event()
+        is_applied, may_continue = threading.Event(), threading.Event()
         apply = control.apply_now.call
 
         def apply_slowly(address: int) -> None:
             is_applied.set()
-            may_go_on.wait(60)
+            may_continue.wait(60)
             apply(address)
 
         monkeypatch.setattr(control, "apply_now", SimpleNamespace(call=apply_slowly))
@@ -110,7 +110,7 @@ def test_a_device_that_returns_waits_until_a_command_is_applied(monkeypatch: pyt
         device.start()
         assert lock.is_waited_for.wait(60)
         assert not live.control.running
-        may_go_on.set()
+        may_continue.set()
         commands.join()
         device.join()
         assert live.control.running

@@ -23,9 +23,9 @@ def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
     return [(port.shape, port.axis, port.delay, port.rate, str(port.length)) for port in ports]
 
 
-@pytest.mark.parametrize("number", range(len(STREAMS)))
-def test_a_file_of_pulse_is_the_same_stream(number: int) -> None:
-    _, streamed = typed_and_pulsed(*STREAMS[number])
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_file_of_pulse_is_the_same_stream(name: str) -> None:
+    _, streamed = typed_and_pulsed(*STREAMS[name])
     back = pulse.load(streamed.to_nnef().pack())
     pulsed = back.pulsify()
     assert (form(pulsed.inputs), form(pulsed.outputs)) == (form(streamed.inputs), form(streamed.outputs))

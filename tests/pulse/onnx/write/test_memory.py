@@ -64,7 +64,6 @@ def test_windows_move_no_more_than_they_must(kernel: int, frames: int) -> None:
 
 @pytest.mark.parametrize("frames", [1, 2, 4])
 def test_the_earlier_of_two_ways_waits_in_a_queue(frames: int) -> None:
-    """The earlier one waits: its state is a queue."""
     conv = node("Conv", "x w", "later", pads=[0, 2])
     nodes = [conv, node("Add", "later x")]
     weight = {"w": floats("w", 2, 2, 3) * 0.4}

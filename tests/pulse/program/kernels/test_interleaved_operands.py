@@ -58,7 +58,7 @@ def test_interleaved_products_agree_with_single_streams(
     compare_rows(singles, several, "y")
 
 
-@pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD])
+@pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD], ids=["sum", "max", "min", "prod"])
 @pytest.mark.parametrize(("M", "R", "stride"), [(1, 1, 1), (3, 9, 1), (2, 4, 3), (2, 0, 1)])
 def test_reductions_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, kind: int, M: int, R: int, stride: int

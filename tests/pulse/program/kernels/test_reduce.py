@@ -1,13 +1,13 @@
 """Pools and reductions against numpy, as plain Python and compiled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.pool import PoolRow
-from pulse.program.kernels.reduce import ArgReduceRow, ReduceRow
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM, ArgReduceRow, ReduceRow
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -15,8 +15,15 @@ def sum_of_squares(x: np.ndarray, axis: int) -> np.ndarray:
     return np.sum(x * x, axis=axis)
 
 
-KINDS: tuple[Callable[..., np.ndarray], ...] = (np.sum, np.max, np.min, np.prod, sum_of_squares)
-NEUTRAL = (0.0, -np.inf, np.inf, 1.0, 0.0)
+REDUCTIONS: Mapping[int, tuple[Callable[..., np.ndarray], float]] = {
+    SUM: (np.sum, 0.0),
+    MAX: (np.max, -np.inf),
+    MIN: (np.min, np.inf),
+    PROD: (np.prod, 1.0),
+    SQUARES: (sum_of_squares, 0.0),
+}
+"""The kernel's code -> numpy's function, and its value for no element."""
+NAMES = {SUM: "sum", MAX: "max", MIN: "min", PROD: "prod", SQUARES: "squares"}
 
 
 def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
@@ -30,9 +37,10 @@ def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
 
 def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
     """Reduce axis 1 in float64."""
+    reduce, neutral = REDUCTIONS[kind]
     if x.shape[1] == 0:
-        return np.full(x.shape[:1] + x.shape[2:], NEUTRAL[kind] * scale)
-    return KINDS[kind](x.astype(np.float64), axis=1) * scale
+        return np.full(x.shape[:1] + x.shape[2:], neutral * scale)
+    return reduce(x.astype(np.float64), axis=1) * scale
 
 
 def assert_close_on_both_machines(row: Instruction, want: np.ndarray) -> None:
@@ -40,7 +48,7 @@ def assert_close_on_both_machines(row: Instruction, want: np.ndarray) -> None:
         np.testing.assert_allclose(results["y"], want, rtol=2e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD, SQUARES], ids=NAMES.get)
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize(
     ("rows", "taps", "channels"),
@@ -79,7 +87,7 @@ def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, 
     assert_close_on_both_machines(row, want)
 
 
-@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD], ids=NAMES.get)
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("stride", [1, 3])
 @pytest.mark.parametrize("rows", [0, 1, 5])
@@ -96,7 +104,7 @@ def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows
     assert_close_on_both_machines(row, want)
 
 
-@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize("kind", [MAX, MIN], ids=NAMES.get)
 @pytest.mark.parametrize("last", [0, 1])
 @pytest.mark.parametrize("stride", [1, 3])
 @pytest.mark.parametrize("special", [False, True])
@@ -105,7 +113,7 @@ def test_arg_reductions_agree_with_numpy(
     kind: int, last: int, stride: int, special: bool, count: int
 ) -> None:
     x = np.round(floats((4, count, stride), special) * 4)
-    find = np.argmax if kind == 1 else np.argmin
+    find = np.argmax if kind == MAX else np.argmin
     values = x[:, :, 0]
     want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
     row = ArgReduceRow(
@@ -133,7 +141,7 @@ def test_the_index_of_the_largest_is_found_among_infinities() -> None:
         rows_y=np.arange(2),
         R=2,
         stride=1,
-        kind=1,
+        kind=MAX,
         last=False,
     )
     for results in run_both(row):

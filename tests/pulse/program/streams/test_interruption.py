@@ -34,7 +34,7 @@ UNITS = [
     ("numpy", "line", 13),
     ("numpy", "opcode", 193),
 ]
-"""Backend, lines or opcodes, and every which of them."""
+"""Backend; whether calls are interrupted after lines or opcodes; and the step from one to the next."""
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 REFUSAL = r"inside pulse \d+: begin a new one with reset\(\), or restore\(\) a snapshot"
 
@@ -219,7 +219,7 @@ def test_interrupted_lanes_are_undone_or_refused(
         assert are_bit_identical(lanes.step(x), expected[1])
     assert counts["as before"]
     assert counts["refused"] or backend == "numpy"
-    assert fresh != saved
+    assert fresh != saved  # else a lane that was reset would pass for a restored one
 
 
 def test_a_lane_that_raises_does_not_change_the_others() -> None:
