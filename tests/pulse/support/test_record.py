@@ -130,7 +130,7 @@ def test_records_may_be_compared_by_identity_and_take_names_only() -> None:
     assert named != NamedRecord(first=1)
     assert hash(named) != hash(NamedRecord(first=1))
     assert named.second == 1
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
         NamedRecord(1)  # pyright: ignore[reportCallIssue]
 
 

@@ -28,7 +28,7 @@ def compile_plain(function, signature, symbol="plain"):
 
 
 def spins(address, limit):
-    """Read a word until it is not 0, so often at most; how often was left."""
+    """Read a word until it is not 0, at most ``limit`` times; return how many times are left."""
     words = words_at(address)
     while limit > 0 and load(words, 0) == 0:
         store(words, 1, 1)
@@ -123,7 +123,7 @@ def test_an_entry_may_take_objects() -> None:
     for first, third in ((argument, "text"), (None, argument), (7, 1 << 80)):
         assert call(first, 5, third) == id(first) + 5 - id(third)
     assert sys.getrefcount(argument) == before
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         call(argument, argument, argument)
 
 

@@ -396,11 +396,11 @@ def test_every_half_is_read_exactly(one_instruction: bool, monkeypatch: pytest.M
 
 def test_python_lanes_refuse_mixed_kinds_and_are_values() -> None:
     floats = simd.vsplat(1.5)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="of lanes of float32 and int32"):
         floats + simd.vtoint(floats)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="of lanes of int32 and float32"):
         simd.vtoint(floats) + vsplat(1.0)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="expected int32 lanes, got float32"):
         simd.vtofloat(floats)
     before = floats
     floats += 1
