@@ -1,6 +1,6 @@
 """The README of a library."""
 
-from pulse.c_library.deployed import LibraryContents
+from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.texts import fill
 from pulse.c_library.vector import TestVector
 from pulse.facts import dtype_name, shape_text
@@ -18,37 +18,39 @@ UNJUDGED_TEXT = (
 )
 
 
-def readme(model: LibraryContents, target: str, math_functions: tuple[str, ...], vector: TestVector) -> str:
+def readme(
+    contents: LibraryContents, target: str, math_functions: tuple[str, ...], vector: TestVector
+) -> str:
     """Describe the folder, the ports, the delays, and their use; ``math_functions`` are functions of libm."""
-    program = model.program
+    program = contents.program
     rounded = "" if program.activations == "f32" else f", {program.activations} activations"
     rows = [
-        *(_row("input", port, model) for port in program.inputs),
-        *(_row("output", port, model) for port in program.outputs),
+        *(_row("input", port, contents) for port in program.inputs),
+        *(_row("output", port, contents) for port in program.outputs),
     ]
     more = {
         "TARGET": target,
         "PULSE": str(program.pulse),
         "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}{rounded}",
-        "MEMORY": byte_size(model.memory_bytes),
+        "MEMORY": byte_size(contents.memory_bytes),
         "NEEDS": ", ".join((*LIBC, *math_functions)),
         "PORTS": "\n".join(rows),
         "LINK": " -lm" if math_functions else "",
         "STEPS": str(vector.steps),
         "JUDGED": JUDGED_TEXT if vector.judged else UNJUDGED_TEXT,
-        "RUN": " ".join(("test/vector.bin", *([model.weights_file] if model.external_weights else []))),
-        "BESIDE": fill("weights/readme.md", model) if model.external_weights else "",
+        "RUN": " ".join(("test/vector.bin", *([contents.weights_file] if contents.external_weights else []))),
+        "BESIDE": fill("weights/readme.md", contents) if contents.external_weights else "",
     }
-    return fill("readme.md", model, more)
+    return fill("readme.md", contents, more)
 
 
-def _row(role: str, port: Port, model: LibraryContents) -> str:
+def _row(role: str, port: Port, contents: LibraryContents) -> str:
     name = printable(port.name).replace("|", "\\|")
     cells = [f"{role} {name}", shape_text(port.shape), dtype_name(port.dtype)]
     if not port.streams:
         cells += ["given to every call" if role == "input" else "known at the end", "", ""]
     else:
-        rate = model.rate_of(port)
+        rate = contents.rate_of(port)
         delay = f"{port.delay} frames" + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
         cells += [f"{port.frames} along axis {port.axis}", delay if role == "output" else ""]
         cells.append(f"{rate:g} per second" if rate else "not known")

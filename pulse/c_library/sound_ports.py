@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from pulse.c_library.deployed import LibraryContents
+from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.texts import fill
 from pulse.errors import WriteError
 from pulse.interface import Port
@@ -29,22 +29,26 @@ class SoundPorts:
     rate_hz: int
 
 
-def sound_ports(model: LibraryContents) -> SoundPorts:
+def sound_ports(contents: LibraryContents) -> SoundPorts:
     """Return the ports, for audio hosts. Raises WriteError: it does not take audio, or its rate is not known."""
-    if model.rate_hz is None:
-        raise WriteError(f"{model.title}: its sample rate is unknown, but plug-in hosts need it; give --rate")
-    others = [port for port in model.program.inputs if not _is_host_sound(port)]
+    if contents.rate_hz is None:
+        raise WriteError(
+            f"{contents.title}: its sample rate is unknown, but plug-in hosts need it; give --rate"
+        )
+    others = [port for port in contents.program.inputs if not _is_host_sound(port)]
     if others:
         port = others[0]
         raise WriteError(
-            f"{model.title}: audio hosts pass audio of one channel, and the input {port.name} is "
+            f"{contents.title}: audio hosts pass audio of one channel, and the input {port.name} is "
             f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
         )
-    if model.rate_hz.denominator != 1:
-        raise WriteError(f"{model.title}: {model.rate_hz} samples per second; audio hosts have integer rates")
-    outputs = model.program.outputs
+    if contents.rate_hz.denominator != 1:
+        raise WriteError(
+            f"{contents.title}: {contents.rate_hz} samples per second; audio hosts have integer rates"
+        )
+    outputs = contents.program.outputs
     output = next((index for index, port in enumerate(outputs) if _is_host_sound(port)), -1)
-    return SoundPorts(len(model.program.inputs), len(outputs), output, int(model.rate_hz))
+    return SoundPorts(len(contents.program.inputs), len(outputs), output, int(contents.rate_hz))
 
 
 def _is_host_sound(port: Port) -> bool:
@@ -52,17 +56,17 @@ def _is_host_sound(port: Port) -> bool:
     return port.is_sound and port.rate == 1
 
 
-def fits_audio_hosts(model: LibraryContents) -> bool:
+def fits_audio_hosts(contents: LibraryContents) -> bool:
     """Return whether ``sound_ports`` accepts the model."""
     return (
-        model.rate_hz is not None
-        and model.rate_hz.denominator == 1
-        and all(_is_host_sound(port) for port in model.program.inputs)
+        contents.rate_hz is not None
+        and contents.rate_hz.denominator == 1
+        and all(_is_host_sound(port) for port in contents.program.inputs)
     )
 
 
 def blocks_source(
-    model: LibraryContents, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
+    contents: LibraryContents, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
 ) -> str:
     """Return the C source that takes sound in blocks of any size and rate.
 
@@ -72,13 +76,13 @@ def blocks_source(
     numbers = {"HALF_FRAMES": half, "PHASES": phases, "STOP_DB": float(stop_db), "SOUND_OUT": ports.output}
     sizes = {"INPUTS": ports.inputs, "OUTPUTS": ports.outputs, "RATE_HZ": ports.rate_hz}
     more = {name: str(value) for name, value in {**numbers, **sizes}.items()}
-    return fill(BLOCKS, model, {**more, "RESAMPLE": resample})
+    return fill(BLOCKS, contents, {**more, "RESAMPLE": resample})
 
 
-def plugin_names(model: LibraryContents, ports: SoundPorts) -> Mapping[str, str]:
+def plugin_names(contents: LibraryContents, ports: SoundPorts) -> Mapping[str, str]:
     """Return the values that the templates of plug-ins need of a model."""
-    text = _quote(model.title)
-    names = [_quote(name) for name in input_names(model)]
+    text = _quote(contents.title)
+    names = [_quote(name) for name in input_names(contents)]
     ports_of_lv2 = [
         f"    [\n        a lv2:AudioPort, lv2:InputPort ;\n        lv2:index {index} ;\n"
         f'        lv2:symbol "in{index}" ;\n        lv2:name {name}\n    ] ,\n'
@@ -87,8 +91,8 @@ def plugin_names(model: LibraryContents, ports: SoundPorts) -> Mapping[str, str]
     return {
         "TEXT": text,
         "COMMENT": text[1:-1],
-        "ID": str(int.from_bytes(blake2b(model.name.encode(), digest_size=3).digest(), "big") | 0x1000),
-        "URI": f"urn:pulse:{model.name}",
+        "ID": str(int.from_bytes(blake2b(contents.name.encode(), digest_size=3).digest(), "big") | 0x1000),
+        "URI": f"urn:pulse:{contents.name}",
         "INPUTS": str(ports.inputs),
         "INPUT_NAMES": ", ".join(names),
         "INPUT_KINDS": ", ".join(["INPUT | AUDIO"] * ports.inputs),
@@ -100,9 +104,9 @@ def plugin_names(model: LibraryContents, ports: SoundPorts) -> Mapping[str, str]
     }
 
 
-def input_names(model: LibraryContents) -> list[str]:
+def input_names(contents: LibraryContents) -> list[str]:
     """Return the names of the inputs of a plug-in."""
-    inputs = model.program.inputs
+    inputs = contents.program.inputs
     return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]
 
 

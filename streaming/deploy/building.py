@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.library_contents import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
@@ -49,7 +49,7 @@ def build_model(
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or outputs wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    deployed = prepare_deployment(program, name, opened.title, rate, external_weights)
+    contents = prepare_deployment(program, name, opened.title, rate, external_weights)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network
@@ -58,4 +58,4 @@ def build_model(
         else:  # the effect of rounding on rounded rows if the library runs on another processor
             original = round_offline(network.typed, Rounding(program.form, program.activations))
         offline = network, oracle_of(network, original)
-    return build_library(deployed, target, make_vector(program, offline), folder, checks, plugins)
+    return build_library(contents, target, make_vector(program, offline), folder, checks, plugins)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pulse.c_library.deployed import LibraryContents
+from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.readme import readme
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import TestVector
@@ -29,7 +29,7 @@ ABI_PREFIX = "__"
 class BuiltLibrary(Report):
     """A library that was written.
 
-    deployed        the model, prepared for C
+    contents        its contents
     target          the target that it is compiled for
     toolchain       the toolchain that linked it
     folder          its folder
@@ -39,7 +39,7 @@ class BuiltLibrary(Report):
     outcome         the result of the vector here, or why it was not run
     """
 
-    deployed: LibraryContents
+    contents: LibraryContents
     target: Level
     toolchain: Toolchain
     folder: Path
@@ -51,11 +51,11 @@ class BuiltLibrary(Report):
     def sections(self) -> list[Section]:
         """Return the library's files and the result of its test vector."""
         pairs = [
-            ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
+            ("library", f"{self.contents.title} as {self.contents.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} instructions, "
-                f"{len(self.deployed.kernels)} kernels",
+                f"{self.contents.program.pulse} frames, {len(self.contents.calls)} instructions, "
+                f"{len(self.contents.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
             (
@@ -71,7 +71,7 @@ class BuiltLibrary(Report):
 
     def values(self) -> dict[str, Any]:
         return {
-            "name": self.deployed.name,
+            "name": self.contents.name,
             "target": self.target.name,
             "toolchain": self.toolchain.name,
             "folder": self.folder,
@@ -82,7 +82,7 @@ class BuiltLibrary(Report):
 
 
 def build_library(
-    deployed: LibraryContents,
+    contents: LibraryContents,
     target: Level,
     vector: TestVector,
     folder: Path,
@@ -97,17 +97,17 @@ def build_library(
              program cannot become a library, or a plug-in of this kind
     """
     if plugins:
-        require_plugins(deployed, target, plugins)
+        require_plugins(contents, target, plugins)
     toolchain = find_toolchain(target)
     with TemporaryDirectory() as scratch:
         work, result = Path(scratch, "work"), Path(scratch, "result")
         for directory in (work, result, result / "test"):
             directory.mkdir()
-        compiled = compile_objects(deployed, target, work)
+        compiled = compile_objects(contents, target, work)
         math_functions = tuple(
             name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI_PREFIX)
         )
-        build = Build(deployed, target, toolchain, compiled, math_functions, work, result)
+        build = Build(contents, target, toolchain, compiled, math_functions, work, result)
         _link(build)
         if target.machine == "wasm32":
             write_web(build)
@@ -122,7 +122,7 @@ def build_library(
         }
         _move_into_place(result, folder)
     return BuiltLibrary(
-        deployed=deployed,
+        contents=contents,
         target=target,
         toolchain=toolchain,
         folder=folder,
@@ -135,58 +135,58 @@ def build_library(
 
 def _link(build: Build) -> None:
     """Write the header, the C source as an object, and both libraries."""
-    deployed, result = build.deployed, build.result
-    (result / f"{deployed.name}.h").write_text(header(deployed))
-    code = build.work / f"{deployed.name}.c"
-    code.write_text(source(deployed, build.compiled.symbols))
+    contents, result = build.contents, build.result
+    (result / f"{contents.name}.h").write_text(header(contents))
+    code = build.work / f"{contents.name}.c"
+    code.write_text(source(contents, build.compiled.symbols))
     build.toolchain.compile(code, code.with_suffix(".o"), f"-I{result}")
-    build.toolchain.archive(build.objects, result / f"lib{deployed.name}.a")
+    build.toolchain.archive(build.objects, result / f"lib{contents.name}.a")
     if build.target.machine != "wasm32":
         build.toolchain.link_shared(
-            build.objects, result / f"lib{deployed.name}.so", bool(build.math_functions)
+            build.objects, result / f"lib{contents.name}.so", bool(build.math_functions)
         )
 
 
 def _write_texts(build: Build, vector: TestVector) -> None:
-    deployed, result, math_functions = build.deployed, build.result, build.math_functions
+    contents, result, math_functions = build.contents, build.result, build.math_functions
     texts = {"LIBRARIES": "m" if math_functions else "", "LINK": " -lm" if math_functions else ""}
-    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, texts))
-    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, texts))
-    (result / "README.md").write_text(readme(deployed, build.target.name, math_functions, vector))
-    if deployed.external_weights:
-        (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
-    files = f"vector.bin {deployed.weights_file}" if deployed.external_weights else "vector.bin"
-    (result / "test" / f"run_{deployed.name}.c").write_text(fill("runner.c", deployed, {"ARGUMENTS": files}))
+    (result / f"{contents.name}Config.cmake").write_text(fill("config.cmake", contents, texts))
+    (result / f"{contents.name}.pc").write_text(fill("package.pc", contents, texts))
+    (result / "README.md").write_text(readme(contents, build.target.name, math_functions, vector))
+    if contents.external_weights:
+        (result / contents.weights_file).write_bytes(contents.program.weights.tobytes())
+    files = f"vector.bin {contents.weights_file}" if contents.external_weights else "vector.bin"
+    (result / "test" / f"run_{contents.name}.c").write_text(fill("runner.c", contents, {"ARGUMENTS": files}))
     (result / "test" / "vector.bin").write_bytes(vector.content)
 
 
 def _run_test_vector(build: Build) -> str:
     """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
-    deployed, result = build.deployed, build.result
+    contents, result = build.contents, build.result
     if build.target.machine == "wasm32":
-        return run_in_node(deployed, result)
+        return run_in_node(contents, result)
     if build.target.missing_features:
         return f"not run: this processor lacks {', '.join(build.target.missing_features)}"
     runner = build.work / "runner"
     arguments = (
         f"-I{result}",
-        str(result / "test" / f"run_{deployed.name}.c"),
-        str(result / f"lib{deployed.name}.a"),
+        str(result / "test" / f"run_{contents.name}.c"),
+        str(result / f"lib{contents.name}.a"),
         "-lm",
     )
     linking = subprocess.run(
         (*build.toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
     )
     if linking.returncode:
-        raise CompileError(f"{deployed.name}: the test program cannot be linked: {linking.stderr.strip()}")
+        raise CompileError(f"{contents.name}: the test program cannot be linked: {linking.stderr.strip()}")
     files = [
         result / "test" / "vector.bin",
-        *([result / deployed.weights_file] if deployed.external_weights else []),
+        *([result / contents.weights_file] if contents.external_weights else []),
     ]
     process = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
     if process.returncode not in (0, 3):
         reason = process.stderr.strip() or f"it ended with {process.returncode}"
-        raise CompileError(f"{deployed.name}: the library fails its test vector: {reason}")
+        raise CompileError(f"{contents.name}: the library fails its test vector: {reason}")
     return process.stdout.strip()
 
 

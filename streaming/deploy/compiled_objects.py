@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.c_library.deployed import LibraryContents, prepare_deployment
+from pulse.c_library.library_contents import LibraryContents, prepare_deployment
 from pulse.c_library.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.entries import Callback
@@ -52,7 +52,7 @@ class CompiledObjects:
 class Build:
     """A library that is being built.
 
-    deployed        the program as C: its files as text and numbers
+    contents        the program as C: its files as text and numbers
     target          the target that it is compiled for
     toolchain       its compiler and linker
     compiled        the machine code of the kernels
@@ -61,7 +61,7 @@ class Build:
     result          the folder to write
     """
 
-    deployed: LibraryContents
+    contents: LibraryContents
     target: Level
     toolchain: Toolchain
     compiled: CompiledObjects
@@ -72,26 +72,26 @@ class Build:
     @property
     def objects(self) -> list[Path]:
         """The object of the C source, which is compiled first, and those of the kernels."""
-        return [self.work / f"{self.deployed.name}.o", *self.compiled.objects]
+        return [self.work / f"{self.contents.name}.o", *self.compiled.objects]
 
 
-def compile_objects(deployed: LibraryContents, target: Level, folder: Path) -> CompiledObjects:
+def compile_objects(contents: LibraryContents, target: Level, folder: Path) -> CompiledObjects:
     """Compile the kernels of a program and its constants for a target, into a folder.
 
     Raises CompileError: a kernel cannot be compiled
     """
     with TemporaryDirectory() as scratch:
         program = Path(scratch, "program")
-        program.write_bytes(encode_program(deployed.program, {}, None))
+        program.write_bytes(encode_program(contents.program, {}, None))
         process = subprocess.run(
             [
                 sys.executable,
                 "-m",
                 __name__,
                 str(program),
-                deployed.name,
+                contents.name,
                 str(folder),
-                str(deployed.external_weights),
+                str(contents.external_weights),
             ],
             env={**os.environ, "PULSE_LEVEL": target.name},
             capture_output=True,
@@ -99,7 +99,7 @@ def compile_objects(deployed: LibraryContents, target: Level, folder: Path) -> C
         )
     if process.returncode:
         reason = process.stderr.strip().splitlines() or [f"the compiler ended with {process.returncode}"]
-        raise CompileError(f"{deployed.title}: cannot be compiled for {target.name}: {reason[-1]}")
+        raise CompileError(f"{contents.title}: cannot be compiled for {target.name}: {reason[-1]}")
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     symbols = {kernel: symbol for kernel, symbol, _ in rows}
     resampler = symbols.pop(RESAMPLE.name)
@@ -108,12 +108,12 @@ def compile_objects(deployed: LibraryContents, target: Level, folder: Path) -> C
     return CompiledObjects(symbols, tuple(c_functions), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
-def write_objects(deployed: LibraryContents, folder: Path) -> None:
+def write_objects(contents: LibraryContents, folder: Path) -> None:
     """Compile for the processor that PULSE_LEVEL names; print a line per function with its symbol and needs."""
     from pulse.jit.constants import constants_object
 
-    applied = deployed.applied_rows
-    for function in (*deployed.kernels, RESAMPLE):
+    applied = contents.applied_rows
+    for function in (*contents.kernels, RESAMPLE):
         code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         symbols = undefined_symbols(code.object)
@@ -121,19 +121,19 @@ def write_objects(deployed: LibraryContents, folder: Path) -> None:
             symbols = imported_functions(code.object)
         print(function.name, code.symbol, " ".join(sorted(symbols)), sep="\t")
     constants = {
-        rows_symbol(deployed): deployed.rows.astype("<i8").tobytes(),
-        initial_symbol(deployed): b"".join(piece.data.tobytes() for piece in deployed.pieces),
+        rows_symbol(contents): contents.rows.astype("<i8").tobytes(),
+        initial_symbol(contents): b"".join(piece.data.tobytes() for piece in contents.pieces),
     }
-    if not deployed.external_weights:
-        constants[weights_symbol(deployed)] = deployed.program.weights.tobytes()
+    if not contents.external_weights:
+        constants[weights_symbol(contents)] = contents.program.weights.tobytes()
     (folder / CONSTANTS).write_bytes(constants_object(constants))
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run with arguments: the program file, the library's name, the folder, whether weights are external."""
     program, name, folder, external = arguments
-    deployed = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
-    write_objects(deployed, Path(folder))
+    contents = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
+    write_objects(contents, Path(folder))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pulse.c_library.deployed import LibraryContents
+from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.sound_ports import plugin_names, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
@@ -15,21 +15,21 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 """Plug-ins, and the one symbol of each that hosts look for."""
 
 
-def require_plugins(deployed: LibraryContents, target: Level, plugins: tuple[str, ...]) -> None:
+def require_plugins(contents: LibraryContents, target: Level, plugins: tuple[str, ...]) -> None:
     """Raise InputError: no such plug-in for the target; WriteError: the model does not take and output sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
         raise InputError(
             f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
         )
-    if deployed.external_weights:
+    if contents.external_weights:
         raise InputError(
             "--external-weights: a plug-in is one file that includes the weights; omit one of these options"
         )
     if target.machine == "wasm32":
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
-    if sound_ports(deployed).output < 0:
+    if sound_ports(contents).output < 0:
         raise WriteError(
-            f"{deployed.title}: a plug-in outputs audio, and no output of the model is audio with one channel"
+            f"{contents.title}: a plug-in outputs audio, and no output of the model is audio with one channel"
         )
 
 
@@ -38,39 +38,39 @@ def write_plugins(build: Build, plugins: tuple[str, ...], folder: Path) -> None:
 
     Raises CompileError: the compiler or linker fails
     """
-    deployed, work, result = build.deployed, build.work, build.result
-    ports = sound_ports(deployed)
-    names = plugin_names(deployed, ports)
+    contents, work, result = build.contents, build.work, build.result
+    ports = sound_ports(contents)
+    names = plugin_names(contents, ports)
     for header in ("plugin", "ports"):
-        (work / f"{deployed.name}_{header}.h").write_text(fill(f"plugins/{header}.h", deployed, names))
-    (work / "clap.h").write_text(fill("plugins/clap.h", deployed))
+        (work / f"{contents.name}_{header}.h").write_text(fill(f"plugins/{header}.h", contents, names))
+    (work / "clap.h").write_text(fill("plugins/clap.h", contents))
     objects = [*build.objects, *write_sound(build, ports)]
     for plugin in plugins:
         code = work / f"{plugin}.c"
-        code.write_text(fill(f"plugins/{plugin}.c", deployed, names))
+        code.write_text(fill(f"plugins/{plugin}.c", contents, names))
         object_file = code.with_suffix(".o")
         build.toolchain.compile(code, object_file, f"-I{work}", f"-I{result}")
-        target = result / FILES[plugin](deployed)
+        target = result / FILES[plugin](contents)
         target.parent.mkdir(parents=True, exist_ok=True)
         build.toolchain.link_shared(
             [object_file, *objects], target, bool(build.math_functions), ENTRIES[plugin]
         )
         if plugin == "lv2":
-            (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", deployed, names))
-            (target.parent / f"{deployed.name}.ttl").write_text(fill("plugins/plugin.ttl", deployed, names))
+            (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", contents, names))
+            (target.parent / f"{contents.name}.ttl").write_text(fill("plugins/plugin.ttl", contents, names))
         if plugin == "ladspa":
-            path = str((folder / FILES[plugin](deployed)).resolve()).replace("\\", "\\\\").replace('"', '\\"')
+            path = str((folder / FILES[plugin](contents)).resolve()).replace("\\", "\\\\").replace('"', '\\"')
             chain = fill(
                 "plugins/filter-chain.conf",
-                deployed,
+                contents,
                 {**names, "PLUGIN": f'"{path}"', "QUOTED": names["TEXT"]},
             )
-            (target.parent / f"{deployed.name}.conf").write_text(chain)
+            (target.parent / f"{contents.name}.conf").write_text(chain)
 
 
 FILES: Mapping[str, Callable[[LibraryContents], str]] = {
-    "ladspa": lambda deployed: f"ladspa/{deployed.name}.so",
-    "lv2": lambda deployed: f"lv2/{deployed.name}.lv2/{deployed.name}.so",
-    "clap": lambda deployed: f"clap/{deployed.name}.clap",
+    "ladspa": lambda contents: f"ladspa/{contents.name}.so",
+    "lv2": lambda contents: f"lv2/{contents.name}.lv2/{contents.name}.so",
+    "clap": lambda contents: f"clap/{contents.name}.clap",
 }
 """Where each is, in the folder of the library."""

@@ -18,12 +18,12 @@ def write_sound(build: Build, ports: SoundPorts) -> list[Path]:
 
     Raises CompileError: the compiler fails
     """
-    deployed, compiled, work = build.deployed, build.compiled, build.work
-    (work / f"{deployed.name}_blocks.h").write_text(fill("blocks/blocks.h", deployed))
-    code = work / f"{deployed.name}_blocks.c"
+    contents, compiled, work = build.contents, build.compiled, build.work
+    (work / f"{contents.name}_blocks.h").write_text(fill("blocks/blocks.h", contents))
+    code = work / f"{contents.name}_blocks.c"
     symbol = compiled.resampler_symbol
     code.write_text(
-        blocks_source(deployed, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)
+        blocks_source(contents, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)
     )
     made_object = code.with_suffix(".o")
     build.toolchain.compile(code, made_object, f"-I{work}", f"-I{build.result}")

@@ -5,7 +5,7 @@ import subprocess
 from html import escape
 from pathlib import Path
 
-from pulse.c_library.deployed import LibraryContents
+from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.sound_ports import fits_audio_hosts, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import CompileError
@@ -48,37 +48,37 @@ def write_web(build: Build) -> None:
 
     Raises CompileError: it cannot be linked, or needs a function that browsers do not have.
     """
-    deployed, result = build.deployed, build.result
+    contents, result = build.contents, build.result
     if missing := [
         name
         for name in build.math_functions
         if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
     ]:
         raise CompileError(
-            f"{deployed.title}: needs {', '.join(missing)}, which browsers do not have; remove the node that "
+            f"{contents.title}: needs {', '.join(missing)}, which browsers do not have; remove the node that "
             f"computes it (pulse dump --stage program shows which)"
         )
     exports = [
-        f"{deployed.name}_{name}" for name in (*LIBRARY, *(["weights"] if deployed.external_weights else []))
+        f"{contents.name}_{name}" for name in (*LIBRARY, *(["weights"] if contents.external_weights else []))
     ]
     objects = build.objects
-    if fits_audio_hosts(deployed):
-        objects += write_sound(build, sound_ports(deployed))
-        exports += [f"{deployed.name}_blocks_{name}" for name in BLOCK_FUNCTIONS]
+    if fits_audio_hosts(contents):
+        objects += write_sound(build, sound_ports(contents))
+        exports += [f"{contents.name}_blocks_{name}" for name in BLOCK_FUNCTIONS]
     build.toolchain.link_module(objects, result / MODULE, exports, bool(build.math_functions))
     for name, file_name in SCRIPTS.items():
-        (result / file_name).write_text(fill(f"web/{name}", deployed))
-    if fits_audio_hosts(deployed):
-        page = fill("web/index.html", deployed, {"HTML_TITLE": escape(printable(deployed.title))})
+        (result / file_name).write_text(fill(f"web/{name}", contents))
+    if fits_audio_hosts(contents):
+        page = fill("web/index.html", contents, {"HTML_TITLE": escape(printable(contents.title))})
         (result / "index.html").write_text(page)
 
 
-def run_in_node(deployed: LibraryContents, result: Path) -> str:
+def run_in_node(contents: LibraryContents, result: Path) -> str:
     """Run the test vector in Node.js. Returns its result, or why it was not run. Raises CompileError: it fails."""
     node = shutil.which("node")
     if node is None:
         return "not run: Node.js is missing"
     process = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
     if process.returncode not in (0, 3):
-        raise CompileError(f"{deployed.name}: the module fails its test vector: {process.stderr.strip()}")
+        raise CompileError(f"{contents.name}: the module fails its test vector: {process.stderr.strip()}")
     return process.stdout.strip()

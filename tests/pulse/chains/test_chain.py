@@ -123,7 +123,7 @@ def test_a_file_written_in_pulses_joins_a_chain() -> None:
 
 
 def test_the_file_of_a_chain_gives_the_same_stream() -> None:
-    """All states in the open; read again it is the same stream."""
+    """All states are explicit; read again it is the same stream."""
     joined = chain(flat(), models.cache_of_sound())
     x = normal_noise(1, 1, 30)
     pulsed = joined.declutter().pulsify()

@@ -22,7 +22,7 @@ from bench.library.c_library import (
     CLibrary,
     addresses,
 )
-from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.library_contents import prepare_deployment
 from pulse.c_library.texts import header
 from pulse.errors import WriteError
 from pulse.program.compiler import compile_model

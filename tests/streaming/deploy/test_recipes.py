@@ -9,7 +9,7 @@ from shutil import which
 import pytest
 
 from bench.models.recipe_pages import lay_out_recipe, recipes
-from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.library_contents import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
 from streaming.deploy.building import build_model, find_target
@@ -73,10 +73,10 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
 def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
     """On every target: no function of libm."""
     program = OpenedModel.of(load_source(recipe(name, tmp_path))).compile()
-    deployed, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
+    contents, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
     for target in TARGETS.values():
         folder = tmp_path / target.name
-        library = build_library(deployed, target, vector, folder, checks=False)
+        library = build_library(contents, target, vector, folder, checks=False)
         assert not library.math_functions
         if target.machine != "wasm32":
             needed = undefined_symbols((folder / "libmodel.so").read_bytes())

@@ -27,7 +27,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 def chunk_model() -> PulsedModel:
-    """A filter in chunks of 8, written and read again, its state in the open."""
+    """A filter in chunks of 8, written and read again, with an explicit state."""
     import pulse
 
     chunked = pulse.load(models.cache_of_sound()).pulsify()

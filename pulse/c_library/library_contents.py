@@ -1,4 +1,4 @@
-"""A program prepared for a library: its ports, lengths, rows and kernels."""
+"""The contents of a C library: a program with its ports, lengths, rows and kernels."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -33,10 +33,10 @@ class InitialBytes:
 class LibraryContents:
     """The contents of a library.
 
-    name      the prefix of its functions
-    title     the model's
-    program   the rows, weights and memories
-    rate_hz   frames of the symbol per second; None if it is not known
+    name              the prefix of its functions
+    title             the model's
+    program           the rows, weights and memories
+    rate_hz           frames of the symbol per second; None if it is not known
     external_weights  whether the weights are a file next to the library
     """
 
