@@ -112,7 +112,7 @@ def _require_linker(level: Level) -> str:
 
 
 def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) -> str:
-    """Build the library of a level; its checksum."""
+    """Build the library of a level; return its checksum."""
     with TemporaryDirectory() as objects:
         code = (
             "from pathlib import Path; from streaming.libraries import write_objects; "

@@ -38,11 +38,11 @@ def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
 
 
 def unpack_one(snapshot: bytes, count: int) -> tuple[list[int], bytes]:
-    """Unpack some numbers and one part of bytes. Raises InputError: there are more or fewer."""
+    """Unpack some numbers and one chunk. Raises InputError: there are more or fewer."""
     numbers, chunks = unpack(snapshot)
     if (len(numbers), len(chunks)) != (count, 1):
         raise InputError(
-            f"this is a snapshot of something else: it has {len(numbers)} numbers and {len(chunks)} parts instead of "
-            f"{count} and 1; restore what it was taken of"
+            f"this is a snapshot of another kind: it has {len(numbers)} numbers and {len(chunks)} chunks instead of "
+            f"{count} and 1; restore one of the same kind"
         )
     return numbers, chunks[0]

@@ -10,7 +10,7 @@ from pulse.build.drawing import Part
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.models import Model, ModelView, model_of
-from pulse.pulsify.receptive_fields import Receptive
+from pulse.pulsify.receptive_fields import ReceptiveField
 
 
 class PartView(ModelView):
@@ -74,7 +74,7 @@ class PartView(ModelView):
 
     def receptive_field(
         self, inputs: Mapping[str, str] | str | None = None, symbol: str | None = None
-    ) -> dict[str, Receptive]:
+    ) -> dict[str, ReceptiveField]:
         """Return for each output the frames of the input that one of its frames depends on.
 
         inputs, symbol  see ``graph`` and ``pulse.load``

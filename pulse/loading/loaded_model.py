@@ -207,5 +207,5 @@ class LoadedModel:
         if isinstance(self.source_model, StoredProgram):
             return list(self.source_model.detected)
         lines = [] if self.chunks is None else self.chunks.lines()
-        why = "" if self.chunks is not None else ", since its name counts streams and another dim is time"
-        return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]
+        reason = "" if self.chunks is not None else ", since its name counts streams and another dim is time"
+        return lines + [("size", f"{name} = {size}{reason}") for name, size in self.sizes.items()]

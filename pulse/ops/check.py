@@ -89,7 +89,7 @@ def conversion_check(dtype: DType) -> Check:
 
 
 def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) -> Array:
-    """Copy an operand with each value that has no result replaced by the nearest value that has one."""
+    """Copy an operand with a value for each one that has no result: the nearest index, the divisor 1 or the float 0."""
     fixed = operand.copy()
     part = check.part(fixed)
     if check.nonzero or check.kind:

@@ -13,7 +13,7 @@ from pulse.metadata import is_exported
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.ops.time import Delay
-from pulse.pulsify.receptive_fields import Receptive
+from pulse.pulsify.receptive_fields import ReceptiveField
 from pulse.pulsify.registers import Register, check_registers
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
@@ -55,7 +55,7 @@ class PulsedNetwork:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     wires: dict[OutletId, ScheduledWire] = field(repr=False)
-    receptive_fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
+    receptive_fields: dict[str, ReceptiveField] = field(default_factory=dict[str, ReceptiveField])
     registers: tuple[Register, ...] = ()
     awaited: tuple[AwaitedWire, ...] = ()
     chunks: Chunks | None = None

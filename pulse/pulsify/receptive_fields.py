@@ -11,7 +11,7 @@ from pulse.typed import TypedNetwork
 
 
 @record
-class Receptive:
+class ReceptiveField:
     """Output frame j sees the frames ``j/rate + first … j/rate + last`` of the symbol.
 
     ``first`` is None if it sees all earlier frames.
@@ -30,18 +30,18 @@ class Receptive:
         """How many frames of the symbol it looks ahead."""
         return max(0, math.ceil(self.last))
 
-    def union(self, other: "Receptive") -> "Receptive":
+    def union(self, other: "ReceptiveField") -> "ReceptiveField":
         """Return the smallest field that contains both."""
         everything = self.first is None or other.first is None
         first = None if everything else min(self.first or Fraction(0), other.first or Fraction(0))
-        return Receptive(first, max(self.last, other.last))
+        return ReceptiveField(first, max(self.last, other.last))
 
 
-def receptive_fields(model: TypedNetwork, related: StreamRelations) -> dict[OutletId, Receptive]:
+def receptive_fields(model: TypedNetwork, related: StreamRelations) -> dict[OutletId, ReceptiveField]:
     """Return the receptive field of every wire that depends on a streaming input; padding does not count."""
     graph = model.graph
     fields = {
-        outlet: Receptive(Fraction(0), Fraction(0)) for outlet in graph.inputs if outlet in related.flows
+        outlet: ReceptiveField(Fraction(0), Fraction(0)) for outlet in graph.inputs if outlet in related.flows
     }
     for node_id in related.order:
         relation = related.relations.get(node_id)
@@ -59,11 +59,13 @@ def receptive_fields(model: TypedNetwork, related: StreamRelations) -> dict[Outl
     return fields
 
 
-def _extend_field(relation: Relation, field: Receptive, rate_in: Fraction, rate_out: Fraction) -> Receptive:
+def _extend_field(
+    relation: Relation, field: ReceptiveField, rate_in: Fraction, rate_out: Fraction
+) -> ReceptiveField:
     if isinstance(relation, Ends):
         return _move(field, -int(relation.before) / rate_in, -int(relation.before) / rate_in)
     if isinstance(relation, Cumulative):
-        return Receptive(None, field.last)
+        return ReceptiveField(None, field.last)
     if isinstance(relation, Banded):
         return _move(field, -max(relation.back, 0) / rate_in, max(relation.ahead, 0) / rate_in)
     if isinstance(relation, Window):
@@ -74,5 +76,5 @@ def _extend_field(relation: Relation, field: Receptive, rate_in: Fraction, rate_
     return field
 
 
-def _move(field: Receptive, first: Fraction, last: Fraction) -> Receptive:
-    return Receptive(None if field.first is None else field.first + first, field.last + last)
+def _move(field: ReceptiveField, first: Fraction, last: Fraction) -> ReceptiveField:
+    return ReceptiveField(None if field.first is None else field.first + first, field.last + last)

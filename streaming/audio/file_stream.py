@@ -52,7 +52,7 @@ class FileRun:
     padded: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-class _Timed:
+class _TimedSession:
     """Feeds a session pulse by pulse, and measures each pulse."""
 
     def __init__(self, session: Session, latency: Latency) -> None:
@@ -86,7 +86,7 @@ class _Timed:
 def stream_audio(
     program: Program,
     sources: Sequence[RoutedAudio],
-    writes: Sequence[OutputRoute],
+    routes: Sequence[OutputRoute],
     rate_hz: int,
     other_inputs: Mapping[str, Array] | None = None,
     deadline_s: float | None = None,
@@ -95,7 +95,7 @@ def stream_audio(
     """Run audio through a model; the result is aligned with the first one, at its rate.
 
     sources       the sources of the audio inputs
-    writes        targets of outputs: audio at the rate of the first input, or frames
+    routes        targets of outputs: audio at the rate of the first input, or frames
     rate_hz       the rate of the model; audio is resampled to it, and back when it is written
     other_inputs  arrays: all frames of inputs that stream, whole tensors of the others
     Raises        InputError: an input gets nothing, or a source or target does not fit
@@ -108,22 +108,22 @@ def stream_audio(
     tables, constants = _split_inputs(program, sources, other_inputs or {})
     reader = sources[0].reader
     streams = max(choice.streams(reader.channels) for choice in sources[0].channels.values())
-    for write in writes:
-        if streams > 1 and not write.target.is_audio:
+    for route in routes:
+        if streams > 1 and not route.target.is_audio:
             raise InputError(
-                f"{write.target.name}: holds one stream; give --channel mix or a number, or an audio file to write"
+                f"{route.target.name}: holds one stream; give --channel mix or a number, or an audio file to write"
             )
-    sessions = [_Timed(Session(program, constants), latency) for _ in range(streams)]
+    sessions = [_TimedSession(Session(program, constants), latency) for _ in range(streams)]
     feed = _Feed(program, AlignedAudio(sources, rate_hz), tables, sessions)
     source = program.model.port(next(iter(sources[0].channels)))
     outs: list[AudioOutput | FramesOutput] = []
     with ExitStack() as stack:
-        for write in writes:
-            if write.target.is_audio:
-                keeps_length = all(port.length == source.length for port in write.ports)
-                outs.append(AudioOutput(stack, write, reader, rate_hz, streams, keeps_length))
+        for route in routes:
+            if route.target.is_audio:
+                keeps_length = all(port.length == source.length for port in route.ports)
+                outs.append(AudioOutput(stack, route, reader, rate_hz, streams, keeps_length))
             else:
-                outs.append(FramesOutput(stack, write, rate_hz))
+                outs.append(FramesOutput(stack, route, rate_hz))
         for piece in feed.pieces(advance):
             for out in outs:
                 out.write(piece)
@@ -157,7 +157,7 @@ class _Feed:
         program: Program,
         hearing: AlignedAudio,
         tables: Mapping[str, Array],
-        sessions: Sequence[_Timed],
+        sessions: Sequence[_TimedSession],
     ) -> None:
         self._ports = {port.name: port for port in program.inputs}
         self._symbol = program.model.symbol
@@ -257,7 +257,7 @@ def stream_arrays(
     constants = {name: _as_port_type(port, arrays[name]) for name, port in ports.items() if not port.streams}
     streaming = {name: _as_port_type(port, arrays[name]) for name, port in ports.items() if port.streams}
     latency = Latency(deadline_s)
-    timer = _Timed(Session(program, constants), latency)
+    timer = _TimedSession(Session(program, constants), latency)
     timer.session.check(streaming)
     with ExitStack() as stack:
         files = {

@@ -45,19 +45,19 @@ class AudioOutput:
     def __init__(
         self,
         stack: ExitStack,
-        write: OutputRoute,
+        route: OutputRoute,
         first: AudioSource,
         rate_hz: int,
         streams: int,
         keeps_length: bool,
     ) -> None:
-        channels = streams * len(write.ports)
-        self._names = [port.name for port in write.ports]
+        channels = streams * len(route.ports)
+        self._names = [port.name for port in route.ports]
         self._keeps_length = keeps_length
-        writer = write.target.audio_sink(first.rate_hz, channels, first.encoding)
+        writer = route.target.audio_sink(first.rate_hz, channels, first.encoding)
         self._writer = stack.enter_context(writer)
         self._resampler = Resampler(rate_hz, first.rate_hz, channels)
-        self.written = WrittenAudio(write.target, writer.clipping, writer.encoding)
+        self.written = WrittenAudio(route.target, writer.clipping, writer.encoding)
         self.nonfinite = 0
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
@@ -74,10 +74,10 @@ class AudioOutput:
 class FramesOutput:
     """Writes the frames of an output to a file."""
 
-    def __init__(self, stack: ExitStack, write: OutputRoute, rate_hz: float | None) -> None:
-        (port,) = write.ports
+    def __init__(self, stack: ExitStack, route: OutputRoute, rate_hz: float | None) -> None:
+        (port,) = route.ports
         self._name = port.name
-        self._file = stack.enter_context(write.target.frames_writer(port, rate_hz))
+        self._file = stack.enter_context(route.target.frames_writer(port, rate_hz))
         self.nonfinite = 0
 
     @property

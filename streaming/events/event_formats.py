@@ -14,11 +14,10 @@ class EventFormat:
     """A format of events, as text in UTF-8.
 
     source  the name of the audio file, if the format contains it
-
-    Events of which only the start is known are written only by the formats for programs, .csv and .jsonl.
     """
 
-    open_events = False
+    has_open_events = False
+    """Whether events of which only the start is known are written."""
 
     def __init__(self, source: str = "sound") -> None:
         self._source = source
@@ -35,7 +34,7 @@ class EventFormat:
         """Format events after this many others; returns the new number, too."""
         parts: list[str] = []
         for event in events:
-            if event.end_s is not None or self.open_events:
+            if event.end_s is not None or self.has_open_events:
                 number += 1
                 parts.append(self.text(event, number))
         return "".join(parts), number
@@ -44,7 +43,7 @@ class EventFormat:
 class CsvFormat(EventFormat):
     """A table: start_s, end_s, label, score, known_s."""
 
-    open_events = True
+    has_open_events = True
 
     def head(self) -> str:
         return _row(["start_s", "end_s", "label", "score", "known_s"])
@@ -59,7 +58,7 @@ class CsvFormat(EventFormat):
 class JsonLinesFormat(EventFormat):
     """One object per line, with all fields of the event; nothing is rounded."""
 
-    open_events = True
+    has_open_events = True
 
     def text(self, event: Event, number: int) -> str:
         return json.dumps(event.as_dict(), allow_nan=False) + "\n"
@@ -111,14 +110,14 @@ FORMATS: dict[str, type[EventFormat]] = {
 """By suffix."""
 
 
-def event_format(name: str, word: str) -> type[EventFormat]:
+def event_format(name: str, suffix: str) -> type[EventFormat]:
     """Return the format of a suffix, without its dot. Raises InputError: no format has the suffix."""
     try:
-        return FORMATS[word.lower()]
+        return FORMATS[suffix.lower()]
     except KeyError:
-        suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
+        known = ", ".join(f".{known_suffix}" for known_suffix in FORMATS)
         raise InputError(
-            f"{name}: events are written as {suffixes}, not {f'.{word}' if word else 'this'}"
+            f"{name}: events are written as {known}, not {f'.{suffix}' if suffix else 'this'}"
         ) from None
 
 

@@ -21,7 +21,7 @@ from streaming.compilation.preparation import kernel_preparation
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel
     from pulse.pulsify.driver import PulsifyOptions
-    from pulse.pulsify.receptive_fields import Receptive
+    from pulse.pulsify.receptive_fields import ReceptiveField
 
 DEFAULT_RATE_HZ = 16_000
 """The rate of a model that states none and for which none is given; reports call it assumed."""
@@ -147,7 +147,7 @@ class OpenedModel:
         total = self._span_text(delay_frames + pulse - 1)
         return f"{total}: {delay_frames:g} of the model + {pulse - 1} until a pulse is full"
 
-    def receptive_text(self, field: "Receptive") -> str:
+    def receptive_text(self, field: "ReceptiveField") -> str:
         """Return how many frames of the symbol an output frame depends on."""
         span = "all frames so far" if field.frames is None else self._span_text(field.frames)
         return f"{span}, {field.ahead} of them ahead{self._milliseconds_text(field.ahead)}"

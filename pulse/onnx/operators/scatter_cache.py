@@ -17,7 +17,7 @@ from pulse.ops.slice import Slice
 from pulse.typed import known_value
 
 MAX_WRITTEN_FRAMES = 64
-"""Frames that can be written to places which are computed while running."""
+"""Maximum number of frames that are written to places computed while running."""
 
 
 @onnx_op("TensorScatter")
@@ -41,7 +41,7 @@ def tensor_scatter(node: NodeContext) -> OutletId:
 
 
 def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
-    """Return one choice for each new frame: whether its place is the place of the cache's frame."""
+    """Wire a choice for each new frame: the new frame where its place in the cache is, elsewhere the cache."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
     if not size.is_const or not count.is_const or int(count) > MAX_WRITTEN_FRAMES:

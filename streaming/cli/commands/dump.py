@@ -158,7 +158,7 @@ def _text(stage: DumpStage, opened: "OpenedModel", program_options: ProgramOptio
     if stage is DumpStage.PULSED:
         pulsed = opened.pulsify()
         drawn_graph = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
-        detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detections())
+        detected = "".join(f"{subject}: {text}\n" for subject, text in opened.model.detections())
         return drawn_graph if dot else _totals(pulsed, opened.rate_hz) + drawn_graph + detected
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
