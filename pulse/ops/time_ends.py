@@ -81,8 +81,8 @@ class FillEnds(Stateful):
         return frames_at(table, self.axis, index, index + 1)
 
     def detail(self) -> str:
-        what = f"fill {self.fill:g}" if self.mode == "constant" else self.mode
-        return f"axis {self.axis} {what} outside {self.length} frames from {self.offset}"
+        values = f"fill {self.fill:g}" if self.mode == "constant" else self.mode
+        return f"axis {self.axis} {values} outside {self.length} frames from {self.offset}"
 
 
 def padding_frame(frame: int, length: int, mode: PadMode) -> int:

@@ -65,41 +65,42 @@ def _shape(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Gener
     return np.moveaxis(_MAKERS[signal](frames, other_sizes, rng), 0, axis)
 
 
-def _noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    return rng.standard_normal((frames, *rest))
+def _noise(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
+    return rng.standard_normal((frames, *other_sizes))
 
 
-def _quiet_noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    return QUIET * _noise(frames, rest, rng)
+def _quiet_noise(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
+    return QUIET * _noise(frames, other_sizes, rng)
 
 
-def _loud_noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    return LOUD * _noise(frames, rest, rng)
+def _loud_noise(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
+    return LOUD * _noise(frames, other_sizes, rng)
 
 
-def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    return np.zeros((frames, *rest))
+def _silence(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
+    return np.zeros((frames, *other_sizes))
 
 
-def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+def _steps(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
     """Return a signal whose elements all jump at the same moments, each to a level of its own."""
     step = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
-    levels = 3 * rng.standard_normal((int(step[-1]) + 1 if frames else 0, *rest))
+    levels = 3 * rng.standard_normal((int(step[-1]) + 1 if frames else 0, *other_sizes))
     return levels[step]
 
 
-def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+def _gaps(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
     """Return a signal of noise between long zeros, which begins with zeros."""
     section = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
-    sounding = (section % 2 == 1).reshape(frames, *(1 for _ in rest))
-    return _noise(frames, rest, rng) * sounding
+    sounding = (section % 2 == 1).reshape(frames, *(1 for _ in other_sizes))
+    return _noise(frames, other_sizes, rng) * sounding
 
 
-def _mix(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+def _mix(frames: int, other_sizes: Sequence[int], rng: np.random.Generator) -> Array:
     edges = np.linspace(0, frames, len(PURE) + 1).astype(int)
     order = rng.permutation(len(PURE))
     parts = [
-        _MAKERS[PURE[maker]](stop - start, rest, rng) for maker, start, stop in zip(order, edges, edges[1:])
+        _MAKERS[PURE[maker]](stop - start, other_sizes, rng)
+        for maker, start, stop in zip(order, edges, edges[1:])
     ]
     return np.concatenate(parts)
 

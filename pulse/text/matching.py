@@ -146,9 +146,9 @@ class _Parser:
         return _Step(names, alternatives, min_times, max_times, self._take_if("."), tag)
 
     def _take_if(self, token: str) -> bool:
-        there = self._position < len(self._tokens) and self._tokens[self._position] == token
-        self._position += there
-        return there
+        is_next = self._position < len(self._tokens) and self._tokens[self._position] == token
+        self._position += is_next
+        return is_next
 
     def _name(self, otherwise: str, pattern: str = r"[A-Za-z_][\w:]*") -> str:
         if self._position == len(self._tokens) or not re.fullmatch(pattern, self._tokens[self._position]):

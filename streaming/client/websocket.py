@@ -128,8 +128,8 @@ class ClientSocket(NotCopyable):
 
     def _end_error(self) -> ClientError:
         closed = self._protocol.close_rcvd
-        why = f"status {closed.code} {closed.reason}" if closed is not None else "without a word"
-        return ClientError("connection", f"the server has closed the connection, {why}", "connect again")
+        reason = f"status {closed.code} {closed.reason}" if closed is not None else "without a reason"
+        return ClientError("connection", f"the server has closed the connection, {reason}", "connect again")
 
 
 @asynccontextmanager

@@ -62,7 +62,7 @@ class PlannedDevices:
         self._host, self._plan = host, plan
         routing = route_inputs(host, plan.input, plan.channels, plan.routes, program)
         self.source = routing.source
-        self._usual = routing.requested is None
+        self._is_default = routing.requested is None
         self.target = host.choose("output", plan.output) if plan.play else None
         channels = routing.channels
         channels_in = (
@@ -77,7 +77,7 @@ class PlannedDevices:
                 f"{streams} streams for {channels_out} channels of {self.target.name if self.target else ''}: choose "
                 "another output device, or one channel, or mix"
             )
-        rate = plan.device_rate_hz or self._usual_rate()
+        rate = plan.device_rate_hz or self._default_rate()
         frames = plan.block_frames
         if frames is None:
             frames = max(round(program.pulse * rate / plan.rate_hz), 1)
@@ -146,7 +146,7 @@ class PlannedDevices:
         """Open the same devices again, by name. Raises DeviceError, InputError: one is not found, or not opened."""
         if not self._host.refresh():
             raise DeviceError("the audio system no longer responds: start this program again")
-        self.source = self._host.choose("input", None if self._usual else self.source.name)
+        self.source = self._host.choose("input", None if self._is_default else self.source.name)
         if self.target is not None:
             name = None if self._plan.output is None else self.target.name
             self.target = self._host.choose("output", name)
@@ -159,7 +159,7 @@ class PlannedDevices:
         self.in_callback = self.in_callback or any(stream.in_callback for stream in streams)
         return all(answers)
 
-    def _usual_rate(self) -> int:
+    def _default_rate(self) -> int:
         return self.source.rate_hz if self.target is None else min(self.source.rate_hz, self.target.rate_hz)
 
 

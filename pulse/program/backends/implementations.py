@@ -71,14 +71,14 @@ class ImplementationChoice:
     implementation  the chosen one
     op              the name of the node's op
     dtype           the type of the node's first input, or of its output if it has none
-    why             the reason of the choice
+    reason          the reason of the choice
     others          the other implementations that fit
     """
 
     implementation: Implementation
     op: str
     dtype: DType
-    why: str
+    reason: str
     others: tuple[Implementation, ...] = ()
 
     @property
@@ -96,7 +96,7 @@ class ImplementationChoice:
         )
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.why}"
+        return f"{self.key}: {self.reason}"
 
 
 REGISTRY: list[Implementation] = []
@@ -158,11 +158,11 @@ def choose(
     request = " and ".join(
         text for text in (backend and f"backend {backend}", kernel and f"kernel {kernel}") if text
     )
-    why = f"{request} asked for" if request else "no backend asked for"
+    reason = f"{request} asked for" if request else "no backend asked for"
     if others:
-        why += f", priority {best.priority} before {', '.join(f'{other} ({other.priority})' for other in others)}"
+        reason += f", priority {best.priority} before {', '.join(f'{other} ({other.priority})' for other in others)}"
     dtype = facts[0].dtype if facts else op.facts(facts)[0].dtype
-    return ImplementationChoice(best, op.name, dtype, why, tuple(others))
+    return ImplementationChoice(best, op.name, dtype, reason, tuple(others))
 
 
 def _reason_against(

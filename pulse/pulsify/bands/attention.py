@@ -134,9 +134,9 @@ def _band_of_positions(
     mask = _mask(model, symbol, attention, max_context)
     end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
     if attention.relative.causal and ahead > 0:
-        why = "frames ahead are read, but there are relative positions only for earlier ones"
+        reason = "frames ahead are read, but there are relative positions only for earlier ones"
         return NoBandError(
-            why, "hide what is ahead (a causal mask), or give positions for all distances"
+            reason, "hide what is ahead (a causal mask), or give positions for all distances"
         ), None
     if attention.relative.pairs:
         distances = pairs_near(mask, attention.relative, band.back, max(0, ahead))
@@ -144,8 +144,8 @@ def _band_of_positions(
             return NoBandError(distances, "compute them from positions (arange), and clip them"), None
         return band, _scale_positions(distances, band, attention.relative)
     if end is None:
-        why = "its relative positions are computed for each length of the stream"
-        return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None
+        reason = "its relative positions are computed for each length of the stream"
+        return NoBandError(reason, f"give {spell('max_context')}, or slice them from a table"), None
     lengths = (end, end - 1, 2 * (band.back + abs(ahead)) + 3, *SHORT_ROW_COUNTS)
     values = dict(mask.values(table, lengths))
     near = positions_near(values, band.back, max(0, ahead))

@@ -84,8 +84,8 @@ def refuse_attention(
     nodes = _read_scores(graph, softmax, symbol, static).nodes
     refusals: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[node].name for node in nodes)
     axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]
-    why = f"(softmax {softmax.name}) {reason}"
-    refusals[product.name] = Refusal(product.name, "attention", axis, "whole", why, advice)
+    reason_at_softmax = f"(softmax {softmax.name}) {reason}"
+    refusals[product.name] = Refusal(product.name, "attention", axis, "whole", reason_at_softmax, advice)
     return refusals
 
 

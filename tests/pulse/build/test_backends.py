@@ -84,7 +84,7 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
     assert node.key == f"Conv/numpy/f32/NCHW/{kernel}"
-    assert kernel in node.why
+    assert kernel in node.reason
     output, expected = (stream_through(each_program, x, 2) for each_program in (program, plain))
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
@@ -148,7 +148,7 @@ def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
         program = compile_view(whole, "numpy")
         choice = program.node("wide").implementation
         assert choice.key == "Conv/numpy/f32/NCHW/mine"
-        assert "priority 1 before" in choice.why
+        assert "priority 1 before" in choice.reason
         pulse.verify(whole.graph("1,1,T"), pulse=4, backend="numpy").require()
         assert calls
     finally:

@@ -88,7 +88,7 @@ def write_digits_of_taps(
 
 @device
 def largest_magnitude(x: Pointer, K: int) -> float:
-    """Return the largest magnitude of the elements that have digits; infinity if one is NaN."""
+    """Return the largest magnitude of the elements that have digits; above ``MAX_MAGNITUDE`` if one is not finite."""
     most, k, end = vzero(), 0, K & -4
     while k < end:
         most = vmax(most, vabs(vload_part(x, k, end - k)))
