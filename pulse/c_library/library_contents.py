@@ -23,9 +23,9 @@ from pulse.support.record import record
 
 @record
 class InitialBytes:
-    """Bytes of the initial state that are not all zero, and their position."""
+    """Bytes of the initial state that are not all zero, and their offset."""
 
-    to: int
+    offset: int
     data: Array
 
 

@@ -82,7 +82,7 @@ def _data(contents: LibraryContents, kernels: Mapping[str, str]) -> str:
     waits, ends = contents.awaited_wires, contents.program.ends
     symbols = {"rows": rows_symbol(contents), "initial": initial_symbol(contents)}
     starts = [0, *accumulate(piece.data.size for piece in contents.pieces)]
-    pieces = [(piece.to, start, piece.data.size) for piece, start in zip(contents.pieces, starts)]
+    pieces = [(piece.offset, start, piece.data.size) for piece, start in zip(contents.pieces, starts)]
     return "\n".join(
         [
             *(f"#define {name} {symbol}" for name, symbol in symbols.items()),

@@ -12,12 +12,12 @@ class NameRule:
 
     pattern      regular expression of a state's name
     replacement  its replacement
-    sure         whether only states are named so; ``x_in`` and ``x_out`` may be a signal before and after as well
+    is_certain   whether only states are named so; ``x_in`` and ``x_out`` may be a signal before and after as well
     """
 
     pattern: str
     replacement: str
-    sure: bool = True
+    is_certain: bool = True
 
     def apply(self, name: str) -> str | None:
         """Return the name of the next value; None if the rule does not match."""
@@ -25,9 +25,9 @@ class NameRule:
         return other if count and other != name else None
 
 
-def _word(old: str, new: str, sure: bool = True) -> NameRule:
+def _word(old: str, new: str, is_certain: bool = True) -> NameRule:
     """Return the rule that replaces one word of a name by another; any character that is not a letter ends a word."""
-    return NameRule(rf"(?<![A-Za-z]){old}(?![A-Za-z])", new, sure)
+    return NameRule(rf"(?<![A-Za-z]){old}(?![A-Za-z])", new, is_certain)
 
 
 NAME_RULES = (
@@ -42,12 +42,12 @@ NAME_RULES = (
     _word("prev", "new"),
     _word("previous", "next"),
     _word("old", "new"),
-    *(NameRule(r"\Z", end, sure=False) for end in ("_out", "_output", "_o", "Out")),
-    *(NameRule(r"\A", start, sure=False) for start in ("out_", "output_")),
-    _word("in", "out", sure=False),
-    _word("input", "output", sure=False),
-    NameRule(r"In(?![a-z])", "Out", sure=False),
-    _word("s", "o", sure=False),
+    *(NameRule(r"\Z", end, is_certain=False) for end in ("_out", "_output", "_o", "Out")),
+    *(NameRule(r"\A", start, is_certain=False) for start in ("out_", "output_")),
+    _word("in", "out", is_certain=False),
+    _word("input", "output", is_certain=False),
+    NameRule(r"In(?![a-z])", "Out", is_certain=False),
+    _word("s", "o", is_certain=False),
 )
 """The sure ones first: ``h``, ``hn``; ``state``, ``stateN``; ``x``, ``new_x``; ``h0``, ``hn``; ``past.0``,
 ``present.0``. Then ``cache``, ``cache_out``; ``cache_in_0``, ``cache_out_0``; ``stateIn``, ``stateOut``; ``s0``,

@@ -74,7 +74,7 @@ class Candidates:
             if output is None or name in self.signals:
                 continue
             other, rule = output
-            if rule.sure or looks_like_state(name) or not self.streams(name):
+            if rule.is_certain or looks_like_state(name) or not self.streams(name):
                 pairs.append(CallState(name, other, "by name"))
             elif name != self.inputs[0]:
                 doubtful.append((name, other))

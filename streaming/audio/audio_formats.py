@@ -51,12 +51,12 @@ UNCLIPPED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG
 class AudioFormat:
     """A format of audio files.
 
-    name   libsndfile's name, such as WAV
-    usual  the default encoding
+    name              libsndfile's name, such as WAV
+    default_encoding  libsndfile's name of its default encoding
     """
 
     name: str
-    usual: str
+    default_encoding: str
 
     @property
     def encodings(self) -> tuple[str, ...]:
@@ -66,10 +66,10 @@ class AudioFormat:
     def suitable_encoding(self, source: str | None) -> str:
         """Return the encoding that best preserves the precision of a source's encoding.
 
-        For a source with lossy compression, it is the usual one.
+        For a source with lossy compression, it is the default one.
         """
         if source not in BITS and source not in FLOATING:
-            return self.usual
+            return self.default_encoding
         if source in self.encodings:
             return source
         ours = [name for name in self.encodings if name in BITS]
@@ -81,7 +81,7 @@ class AudioFormat:
         if enough:
             return min(enough, key=BITS.__getitem__)
         enough = [name for name in floating if FLOATING[name] >= bits]
-        return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
+        return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.default_encoding)
 
     def parse_encoding(self, name: str) -> str:
         """Return the encoding of that name, libsndfile's or one of ``ENCODINGS``.

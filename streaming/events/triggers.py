@@ -15,7 +15,7 @@ class _State:
     """The means of the classes, and the first frame that may trigger again."""
 
     means: list[TrailingMean] = field(default_factory=list[TrailingMean])
-    again: int = 0
+    first_trigger_frame: int = 0
 
 
 class Triggers(ClassDetector[_State]):
@@ -57,11 +57,11 @@ class Triggers(ClassDetector[_State]):
             state.means = [TrailingMean(self._smooth_frames) for _ in row]
         means = [mean.add(value) for mean, value in zip(state.means, row)]
         watched = [index for index in range(len(row)) if index != self._background]
-        if not watched or frame < state.again:
+        if not watched or frame < state.first_trigger_frame:
             return
         best = max(watched, key=means.__getitem__)
         if means[best] >= self._threshold:
-            state.again = frame + self._refractory_frames
+            state.first_trigger_frame = frame + self._refractory_frames
             label = class_names(self._labels, len(row))[best]
             start_s = self.clock.time_s(max(frame + 1 - self._smooth_frames, 0))
             yield Event(start_s, self.clock.time_s(frame + 1), label, means[best], self.clock.known_s(frame))
