@@ -11,7 +11,7 @@ Indices: TypeAlias = tuple[int, ...]
 Pointers: TypeAlias = tuple[Pointer, ...]
 Vectors: TypeAlias = tuple[Vector, ...]
 Three: TypeAlias = tuple[Vector, Vector, Vector]
-"""The sums of 24 columns: of one row in halves of vectors, or of two rows."""
+"""The sums of a row of 24 columns, 8 in a vector."""
 ONE, TWO, THREE, FOUR, EIGHT = (0,), (0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 6, 7)
 EVEN, ODD = (0, 2, 4, 6), (1, 3, 5, 7)
 """The numbers of 1 … 8 rows, and of each second one of eight."""

@@ -1,6 +1,7 @@
 """Softmax and layer normalisation of contiguous f32 rows."""
 
 from collections.abc import Iterator
+from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pulse.jit.language.simd import (
     BIASED,
     LANES,
     Vector,
+    vadd_pairs,
     vexp2_biased,
     vfma,
     vgt,
@@ -30,10 +32,14 @@ from pulse.jit.language.simd import (
     vsum,
     vzero,
 )
+from pulse.jit.language.stack import stack_f32
+from pulse.jit.language.tuples import each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
+from pulse.program.kernels.blocks import FOUR, Vectors, element, row_at
 from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction, vlog
 
 ONE: Any = np.float32(1)
@@ -149,12 +155,79 @@ class LayerNormRow(NormFields):
 
 
 @device
+def centred(v: Vector, mean: Vector, in_row: Any) -> Vector:
+    """Return the lanes of the row less their mean, the others 0."""
+    return vselect(in_row, v - mean, vzero())
+
+
+@device
+def add_square(total: Vector, v: Vector, mean: Vector) -> Vector:
+    """Add the squares of the distances from the mean."""
+    v = v - mean
+    return vfma(v, v, total)
+
+
+@device
+def sum_across(sums: Vectors) -> Vector:
+    """Return the sums of the lanes of four vectors, one after the other and repeated."""
+    a, b, c, d = sums
+    v = vadd_pairs(vadd_pairs(a, b), vadd_pairs(c, d))
+    v = vadd_pairs(v, v)
+    return vadd_pairs(v, v)
+
+
+@device
+def store_normal(
+    target: Pointer, source: Pointer, i: int, mean: Vector, factor: Vector, scale: Vector, bias: Vector
+) -> None:
+    """Write 16 normalised elements."""
+    vstore(target, i, vfma((vload(source, i) - mean) * factor, scale, bias))
+
+
+@device
+def store_normal_tail(
+    target: Pointer, i: int, rest: int, tail: Vector, factor: Vector, scale: Vector, bias: Vector
+) -> None:
+    """Write the last ``rest`` elements of a row, given without their mean."""
+    vstore_part(target, i, rest, vfma(tail * factor, scale, bias))
+
+
+@device
+def normalise_four_rows(row: LayerNormRow, m: int, rest: int, moments: Pointer) -> None:
+    """Compute four rows from m, whose last vector has ``rest`` elements, with space for 16 numbers."""
+    share: Any = ONE / np.float32(row.R)
+    eps: Any = np.float32(row.eps)
+    full, in_row, scale, bias = row.R - rest, mask_of_lanes_below(rest), row.scale, row.bias
+    source, target = each(row_at, row.x, row.rows_x + m, FOUR), each(row_at, row.y, row.rows_y + m, FOUR)
+    sums = tail = each(vload_part, source, full, rest)
+    for i in range(0, full, LANES):
+        sums = each(add, sums, each(vload, source, i))
+    vstore(moments, 0, sum_across(sums) * share)
+    mean = each(element, moments, FOUR)
+    tail = each(centred, tail, mean, in_row)
+    sums = each(mul, tail, tail)
+    for i in range(0, full, LANES):
+        sums = each(add_square, sums, each(vload, source, i), mean)
+    vstore(moments, 0, 1.0 / vsqrt(vfma(sum_across(sums), share, eps)))
+    factor = each(element, moments, FOUR)
+    for i in range(0, full, LANES):
+        each(store_normal, target, source, i, mean, factor, vload(scale, i), vload(bias, i))
+    each(
+        store_normal_tail, target, full, rest, tail, factor,
+        vload_part(scale, full, rest), vload_part(bias, full, rest),
+    )  # fmt: skip
+
+
+@device
 def normalise_rows(row: LayerNormRow, rest: int) -> None:
     """Compute all rows, whose last vector has ``rest`` elements."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     size, eps, full = np.float32(row.R), np.float32(row.eps), row.R - rest
-    in_row = mask_of_lanes_below(rest)
-    for m in range(rows):
+    in_row, moments, first = mask_of_lanes_below(rest), stack_f32(LANES), 0
+    while first + 4 <= rows:
+        normalise_four_rows(row, first, rest, moments)
+        first += 4
+    for m in range(first, rows):
         source, target = x + rows_x[m], y + rows_y[m]
         tail = vload_part(source, full, rest)
         sums = tail
@@ -162,23 +235,21 @@ def normalise_rows(row: LayerNormRow, rest: int) -> None:
             sums += vload(source, i)
         whole: Any = vsum(sums)
         mean = vsplat(whole / size)
-        tail = vselect(in_row, tail - mean, vzero())
+        tail = centred(tail, mean, in_row)
         squares = tail * tail
         for i in range(0, full, LANES):
-            v = vload(source, i) - mean
-            squares = vfma(v, v, squares)
+            squares = add_square(squares, vload(source, i), mean)
         spread: Any = vsum(squares)
         factor = 1.0 / vsqrt(vsplat(spread / size + eps))
         for i in range(0, full, LANES):
-            v = (vload(source, i) - mean) * factor
-            vstore(target, i, vfma(v, vload(scale, i), vload(bias, i)))
+            store_normal(target, source, i, mean, factor, vload(scale, i), vload(bias, i))
         weight, offset = vload_part(scale, full, rest), vload_part(bias, full, rest)
-        vstore_part(target, full, rest, vfma(tail * factor, weight, offset))
+        store_normal_tail(target, full, rest, tail, factor, weight, offset)
 
 
 @kernel
 def layer_norm(row: LayerNormRow) -> None:
-    """Compute row by row; whole vectors have no masks."""
+    """Compute four rows at a time, then the others; whole vectors have no masks."""
     if row.R % LANES:
         normalise_rows(row, row.R % LANES)
     elif row.R > 0:

@@ -175,7 +175,7 @@ def product(row: ProductRow) -> None:
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
             block_x, block_y = rows_x + m, rows_y + m
             if HAS_WHOLE_REGISTERS:
-                multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, M)
+                multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             else:
                 multiply_eight_rows_by_three_halves(
                     x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate

@@ -43,8 +43,8 @@ def panel_width(columns: int) -> int:
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
     """Pack weights [R, N] of any type in the order that ``product`` reads: panels of columns, each row by row.
 
-    The panels are 32 columns wide; the last one as ``panel_width`` says. Missing columns are zeros, but the last eight
-    of a panel with up to 24 columns are its first eight once more. Rows of 32 columns are ``in_pairs``.
+    The panels are 32 columns wide; the last one as ``panel_width`` says. Missing columns are zeros. Rows of 32 columns
+    are ``in_pairs``.
     """
     rows, columns = w.shape
     panels: list[NDArray[Any]] = []
@@ -54,8 +54,6 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
         part = w[:, first : first + width]
         panel = np.zeros((rows, width), w.dtype)
         panel[:, : part.shape[1]] = part
-        if LANES < part.shape[1] <= LANES + HALF:
-            panel[:, -HALF:] = part[:, :HALF]
         panels.append((in_pairs(panel) if width == PANEL else panel).ravel())
         first += width
     return np.concatenate(panels) if panels else np.zeros(0, w.dtype)

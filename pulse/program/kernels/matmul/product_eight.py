@@ -7,99 +7,27 @@ from pulse.jit.language.simd import (
     Vector,
     vadd_pairs,
     vbroadcast_twos,
+    veq,
+    vfloor,
     vfma,
     vfma_half,
     vindex,
     vinterleave_first,
+    vinterleave_second,
     vload,
     vload_first,
     vload_part,
     vload_second,
-    vlt,
     vrotate_by_eight,
     vselect,
-    vsplat,
     vzero,
 )
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import EIGHT, EVEN, ODD, Three, row_at
-from pulse.program.kernels.matmul.product_blocks import (
-    HALF,
-    PANEL,
-    initial_wide_sums,
-    store_columns,
-    store_wide,
-)
-from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum
-
-
-@device
-def first_halves(a: Vector, b: Vector) -> Vector:
-    """Return the first eight lanes of both."""
-    return vselect(vlt(vindex(), HALF), a, vrotate_by_eight(b))
-
-
-@device
-def second_and_first_half(a: Vector, b: Vector) -> Vector:
-    """Return the last eight lanes of a and the first eight of b."""
-    return vselect(vlt(vindex(), HALF), vrotate_by_eight(a), vrotate_by_eight(b))
-
-
-@device
-def begin_three(left0: Vector, right0: Vector, left1: Vector, right1: Vector, scales: Scales) -> Three:
-    """Return the sums of two rows of 24 columns as three full vectors: 16 columns of the first, 8 of each, 16 of the
-    second.
-    """
-    low0, high0, low1 = begin_sum(left0, scales), begin_sum(right0, scales), begin_sum(left1, scales)
-    return low0, first_halves(high0, low1), second_and_first_half(low1, begin_sum(right1, scales))
-
-
-@device
-def add_two_rows(
-    sums: Three, p: Pointer, q: Pointer, k: int, lower: Vector, first: Vector, middle: Vector, last: Vector
-) -> Three:
-    """Add the products of an input of two rows with 24 columns."""
-    (a, b, c), u, v = sums, vsplat(p[k]), vsplat(q[k])
-    return vfma(u, first, a), vfma(vselect(lower, u, v), middle, b), vfma(v, last, c)
-
-
-@device
-def store_two_rows(
-    y0: Pointer, y1: Pointer, sums: Three, left0: Vector, right0: Vector, left1: Vector, right1: Vector,
-    scales: Scales, rest: int,
-) -> None:  # fmt: skip
-    """Store the sums of two rows of 24 columns."""
-    a, b, c = sums
-    store_wide(y0, a, b, left0, right0, scales, rest)
-    store_wide(y1, second_and_first_half(b, c), vrotate_by_eight(c), left1, right1, scales, rest)
-
-
-@device
-def multiply_eight_rows_by_24(
-    x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointer, rows_y: Pointer, rest: int, accumulate: int, M: int,
-) -> None:  # fmt: skip
-    """Multiply eight rows by a panel of up to 24 columns: two rows share three registers.
-
-    M is at least 8. The compiler does not know this, so it selects by a mask, which any port can do; it would make
-    permutations of a constant mask, and those take turns with the products.
-    """
-    y0, y1 = each(row_at, y, rows_y, EVEN), each(row_at, y, rows_y, ODD)
-    left0, right0 = initial_wide_sums(bias, y0, rest, accumulate)
-    left1, right1 = initial_wide_sums(bias, y1, rest, accumulate)
-    sums, lower = each(begin_three, left0, right0, left1, right1, scales), vlt(vindex(), min(HALF, M))
-    for t in range(T):
-        p = x + taps[t]
-        p0, p1 = each(row_at, p, rows_x, EVEN), each(row_at, p, rows_x, ODD)
-        for k in range(K):
-            first, middle = vload_first(w, 0), vload_second(w, 0)
-            sums = each(
-                add_two_rows, sums, p0, p1, k, lower, first, middle, second_and_first_half(first, middle)
-            )
-            w = w + PANEL
-    each(store_two_rows, y0, y1, sums, left0, right0, left1, right1, scales, rest)
+from pulse.program.kernels.blocks import EIGHT, EVEN, ODD, Three
+from pulse.program.kernels.matmul.product_blocks import PANEL, store_columns
+from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
 
 
 @device
@@ -142,9 +70,59 @@ def multiply_eight_rows_narrow(
 
 
 @device
+def is_even_lane() -> Vector:
+    """Return the mask of each second lane, from the first one."""
+    half = vindex() * 0.5
+    return veq(vfloor(half), half)
+
+
+@device
 def add_pair(total: Vector, p: Pointer, offset: int, pair: Vector) -> Vector:
-    """Add the products of two inputs, in neighbouring lanes."""
+    """Add the products of two inputs with 8 columns, in neighbouring lanes."""
     return vfma(vbroadcast_twos(p, offset), pair, total)
+
+
+@device
+def add_three_pairs(
+    sums: Three, p: Pointer, offset: int, first: Vector, second: Vector, third: Vector
+) -> Three:
+    """Add the products of two inputs with 24 columns."""
+    (a, b, c), inputs = sums, vbroadcast_twos(p, offset)
+    return vfma(inputs, first, a), vfma(inputs, second, b), vfma(inputs, third, c)
+
+
+@device
+def add_last(total: Vector, p: Pointer, offset: int, column: Vector, even: Vector) -> Vector:
+    """Add the products of one input with 8 columns, each of which is in two lanes, to the even lanes."""
+    return vselect(even, vfma(p[offset], column, total), total)
+
+
+@device
+def add_last_to_three(
+    sums: Three, p: Pointer, offset: int, first: Vector, second: Vector, third: Vector, even: Vector
+) -> Three:
+    """Add the products of one input with 24 columns."""
+    a, b, c = sums
+    return (
+        add_last(a, p, offset, first, even),
+        add_last(b, p, offset, second, even),
+        add_last(c, p, offset, third, even),
+    )
+
+
+@device
+def store_two_rows(
+    y: Pointer, offset0: int, offset1: int, rest: int, sums0: Three, sums1: Three, low: Vector, high: Vector,
+    scales: Scales, accumulate: int,
+) -> None:  # fmt: skip
+    """Store two rows of 24 sums in pairs of lanes; ``low`` and ``high`` are the biases of the columns."""
+    (a0, b0, c0), (a1, b1, c1) = sums0, sums1
+    z, more, tails = y + LANES, offset_scales(scales, LANES), vadd_pairs(c0, c1)
+    first, second = begin_sum(low, scales), begin_sum(high, more)
+    store_sum(y, offset0, LANES, vadd_pairs(a0, b0) + first, low, scales, accumulate)
+    store_sum(y, offset1, LANES, vadd_pairs(a1, b1) + first, low, scales, accumulate)
+    store_sum(z, offset0, rest, tails + second, high, more, accumulate)
+    store_sum(z, offset1, rest, vrotate_by_eight(tails) + second, high, more, accumulate)
 
 
 @device
@@ -175,3 +153,35 @@ def multiply_eight_rows_by_8(
     last0, last1 = each(add, totals, last0), each(add, each(vrotate_by_eight, totals), last1)
     each(store_sum, y, each(getitem, rows_y, EVEN), rest, last0, b, scales, accumulate)
     each(store_sum, y, each(getitem, rows_y, ODD), rest, last1, b, scales, accumulate)
+
+
+@device
+def multiply_eight_rows_by_24(
+    x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
+    y: Pointer, rows_y: Pointer, rest: int, accumulate: int,
+) -> None:  # fmt: skip
+    """Multiply eight rows by a panel of up to 24 columns, as ``multiply_eight_rows_by_8``."""
+    offsets0, offsets1, zero = each(getitem, rows_x, EVEN), each(getitem, rows_x, ODD), vzero()
+    sums0 = sums1 = copies((zero, zero, zero), offsets0)
+    even = is_even_lane()
+    for t in range(T):
+        p = x + taps[t]
+        for _ in range(K >> 1):
+            v, u = vload_first(w, 0), vload_first(w, PANEL)
+            first, second = vinterleave_first(v, u), vinterleave_second(v, u)
+            third = vinterleave_first(vload_second(w, 0), vload_second(w, PANEL))
+            sums0 = each(add_three_pairs, sums0, p, offsets0, first, second, third)
+            sums1 = each(add_three_pairs, sums1, p, offsets1, first, second, third)
+            p, w = p + 2, w + 2 * PANEL
+        if K & 1:
+            v, u = vload_first(w, 0), vload_second(w, 0)
+            first, second, third = vinterleave_first(v, v), vinterleave_second(v, v), vinterleave_first(u, u)
+            sums0 = each(add_last_to_three, sums0, p, offsets0, first, second, third, even)
+            sums1 = each(add_last_to_three, sums1, p, offsets1, first, second, third, even)
+            w = w + PANEL
+    more = rest - LANES
+    low, high = vload(bias, 0), vload_part(bias + LANES, 0, more)
+    each(
+        store_two_rows, y, each(getitem, rows_y, EVEN), each(getitem, rows_y, ODD), more, sums0, sums1, low, high,
+        scales, accumulate,
+    )  # fmt: skip

@@ -4,14 +4,28 @@ It is for processors without ``HAS_WHOLE_REGISTERS``: eight columns are half a r
 ``product_eight`` has the same block in whole registers.
 """
 
-from pulse.jit.language.simd import Vector, vfma_half, vload_first, vload_second, vrotate_by_eight
+from pulse.jit.language.simd import (
+    Vector,
+    vfma_half,
+    vindex,
+    vload_first,
+    vload_second,
+    vlt,
+    vrotate_by_eight,
+    vselect,
+)
 from pulse.jit.language.tuples import each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.blocks import EIGHT, Three, row_at
-from pulse.program.kernels.matmul.product_blocks import PANEL, initial_wide_sums, store_wide
-from pulse.program.kernels.matmul.product_eight import first_halves
+from pulse.program.kernels.matmul.product_blocks import HALF, PANEL, initial_wide_sums, store_wide
 from pulse.program.kernels.matmul.scales import Scales, begin_sum
+
+
+@device
+def first_halves(a: Vector, b: Vector) -> Vector:
+    """Return the first eight lanes of both."""
+    return vselect(vlt(vindex(), HALF), a, vrotate_by_eight(b))
 
 
 @device
