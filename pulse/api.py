@@ -8,7 +8,6 @@ from pulse.errors import InputError
 from pulse.loading.load import load
 from pulse.program.backends.registry import Prepare
 from pulse.program.program import Program
-from pulse.support.collector import fewer_collections
 from pulse.support.torch_modules import is_module
 
 if TYPE_CHECKING:
@@ -55,16 +54,15 @@ def stream(
     specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes a few seconds
     Raises       PulseError: the model cannot be read, cannot stream, or cannot be compiled
     """
-    with fewer_collections():
-        program = load(source).compile(
-            pulse,
-            align=align,
-            max_context=max_context,
-            backend=backend,
-            weights=weights,
-            prepare=prepare,
-            activations=activations,
-        )
+    program = load(source).compile(
+        pulse,
+        align=align,
+        max_context=max_context,
+        backend=backend,
+        weights=weights,
+        prepare=prepare,
+        activations=activations,
+    )
     if specialise:
         program.specialise()
     return program.with_threads(threads)

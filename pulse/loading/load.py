@@ -11,6 +11,7 @@ from pulse.loading.loaded_model import LoadedModel
 from pulse.models import Model, ModelView, Network, PulsedModel, TypedModel, model_of
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
+from pulse.support.collector import fewer_collections
 from pulse.support.torch_modules import is_module
 from pulse.support.wording import spell
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     """The possible sources of a model."""
 
 
+@fewer_collections()
 def load(
     source: "Loadable",
     inputs: Mapping[str, str] | None = None,

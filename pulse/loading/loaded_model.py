@@ -11,6 +11,7 @@ from pulse.metadata import is_exported
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
 from pulse.rounding import Rounding
+from pulse.support.collector import fewer_collections
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -167,6 +168,7 @@ class LoadedModel:
         """
         return self.compile_rounded(Rounding(weights, activations), pulse, backend, prepare, **options)
 
+    @fewer_collections()
     def compile_rounded(
         self,
         rounding: Rounding,
