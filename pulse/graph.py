@@ -1,6 +1,6 @@
 """The graph: nodes, their outlets, and who reads them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -48,6 +48,11 @@ class Node(Generic[F, O]):
     op: O
     inputs: list[OutletId]
     outputs: list[Outlet[F]]
+
+    @property
+    def wires(self) -> list[OutletId]:
+        """The ids of its outlets."""
+        return [OutletId(self.id, slot) for slot in range(len(self.outputs))]
 
 
 @dataclass(slots=True)
@@ -165,10 +170,9 @@ class Graph(Generic[F, O]):
         for name in (label, label.removesuffix(":0")):
             if name in self.output_names:
                 return self.outputs[self.output_names.index(name)]
-            for node in self.nodes:
-                for slot in range(len(node.outputs)):
-                    if self.label(OutletId(node.id, slot)) == name:
-                        return OutletId(node.id, slot)
+            for wire in self.wires():
+                if self.label(wire) == name:
+                    return wire
         outputs = ", ".join(self.output_names) or "none"
         raise PulseError(f"no wire is called {label!r}; the outputs are {outputs}")
 
@@ -200,11 +204,20 @@ class Graph(Generic[F, O]):
                     order.append(node_id)
         return order
 
+    def order_after(self, known: Container[OutletId], targets: Sequence[OutletId]) -> list[int]:
+        """Return the nodes that the targets need if the outlets in ``known`` are given, each after what it reads."""
+        needed, order = set(targets), list[int]()
+        for node_id in reversed(self.order(targets)):
+            node = self.nodes[node_id]
+            if any(wire in needed and wire not in known for wire in node.wires):
+                needed.update(node.inputs)
+                order.append(node_id)
+        return order[::-1]
+
     def wires(self) -> Iterator[OutletId]:
         """Yield every outlet, in the order of the nodes."""
         for node in self.nodes:
-            for slot in range(len(node.outputs)):
-                yield OutletId(node.id, slot)
+            yield from node.wires
 
     def redirect(self, old: OutletId, new: OutletId, before: int | None = None) -> None:
         """Connect the readers of ``old``, including outputs of the model, to ``new``.
@@ -231,9 +244,9 @@ class Graph(Generic[F, O]):
         pending = [node_id]
         while pending:
             node = self.nodes[pending.pop()]
-            wires = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
-            if not wires or any(
-                self.outlet(wire).successors or self.is_output(wire) or wire in self.inputs for wire in wires
+            if not node.outputs or any(
+                self.outlet(wire).successors or self.is_output(wire) or wire in self.inputs
+                for wire in node.wires
             ):
                 continue
             for slot, outlet in enumerate(node.inputs):

@@ -63,7 +63,7 @@ class Patch:
                 continue
             facts = [outlet.fact for outlet in node.outputs]
             outlets = target.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
-            mapping.update(zip((OutletId(node.id, slot) for slot in range(len(facts))), outlets))
+            mapping.update(zip(node.wires, outlets))
             names[outlets[0].node] = node.name
         for view in target.views.values():
             if any(old.node in view.nodes for old, _ in self._shunts):

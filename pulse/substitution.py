@@ -87,8 +87,7 @@ class Terms:
         order = model.graph.order([*model.graph.inputs, *model.graph.outputs])
         for node_id in order:
             node = model.graph.nodes[node_id]
-            outlets = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
-            if all(outlet in new_wires for outlet in outlets):
+            if all(outlet in new_wires for outlet in node.wires):
                 continue
             op, name = self.op(node.op), prefix + node.name
             inputs = [new_wires[outlet] for outlet in node.inputs]
@@ -98,7 +97,7 @@ class Terms:
                 new_outlets = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
                 new_outlets = wire(graph, name, op, inputs)
-            new_wires.update(zip(outlets, new_outlets))
+            new_wires.update(zip(node.wires, new_outlets))
         return new_wires
 
     def _substitute(self, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """TypedNetwork: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Self, TypeAlias
@@ -146,14 +146,13 @@ class TypedNetwork:
                 (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
                 for item in fetches
             )
-        order = self._nodes_to_run(targets.values(), values)
+        order = graph.order_after(values, list(targets.values()))
         readers = Counter(outlet for node_id in order for outlet in graph.nodes[node_id].inputs)
         readers.update(targets.values())
         for node_id in order:
             node = graph.nodes[node_id]
             results = _evaluate(node, [values[outlet] for outlet in node.inputs], env, arithmetic)
-            for slot, result in enumerate(results):
-                outlet = OutletId(node_id, slot)
+            for outlet, result in zip(node.wires, results):
                 if readers[outlet]:
                     values.setdefault(outlet, result)
             readers.subtract(node.inputs)
@@ -168,17 +167,6 @@ class TypedNetwork:
         if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
         return arithmetic.take_input(array)
-
-    def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """Return the nodes to evaluate, in order, without nodes that only lead to fed wires."""
-        required, order = set(targets), list[int]()
-        for node_id in reversed(self.graph.order(list(required))):
-            node = self.graph.nodes[node_id]
-            outlets = {OutletId(node_id, slot) for slot in range(len(node.outputs))}
-            if (outlets & required).difference(fed):
-                required.update(node.inputs)
-                order.append(node_id)
-        return order[::-1]
 
     def _by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):

@@ -167,7 +167,7 @@ class Canvas:
         inside = set(nodes)
         results: list[OutletId] = []
         for node_id in sorted(inside):
-            wires = [OutletId(node_id, slot) for slot in range(len(self.graph.nodes[node_id].outputs))]
+            wires = self.graph.nodes[node_id].wires
             readers = {wire: {inlet.node for inlet in self.graph.outlet(wire).successors} for wire in wires}
             is_last = not any(inside & slots for slots in readers.values())
             results += [wire for wire in wires if is_last or readers[wire] - inside]
@@ -210,7 +210,7 @@ class Canvas:
             facts = [outlet.fact for outlet in node.outputs]
             op = _with_names(node.op, node.name)
             outlets = graph.add(node.name, op, [copies[outlet] for outlet in node.inputs], facts)
-            copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
+            copies.update(zip(node.wires, outlets))
         graph.set_outputs([copies[outlet] for outlet in outputs])
         new_nodes = {old.node: (new.node,) for old, new in copies.items() if old.node in inside}
         graph.views = {name: view.translate(new_nodes) for name, view in views.items()}

@@ -203,9 +203,7 @@ class Part:
                 first = drawing.add(
                     node.name, node.op, [copies[source] for source in node.inputs], len(node.outputs)
                 )
-                copies |= {
-                    OutletId(node_id, slot): OutletId(first.node, slot) for slot in range(len(node.outputs))
-                }
+                copies.update(zip(node.wires, drawing.graph.nodes[first.node].wires))
         inputs, outputs = ([copies[wire] for wire in wires] for wires in (self.inputs(), self.outputs()))
         nodes = [copies[OutletId(node_id)].node for node_id in self.nodes]
         return Part(drawing, nodes, inputs, outputs)

@@ -5,7 +5,6 @@ from weakref import WeakKeyDictionary
 
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.facts import Array, is_symbolic
-from pulse.graph import OutletId
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
@@ -89,8 +88,8 @@ def _merge_duplicates(graph: TypedGraph, node: TypedNode, _: Op) -> Patch | None
         if not graph.nodes[duplicate].outputs:
             continue
         patch = Patch(graph)
-        for slot in range(len(node.outputs)):
-            patch.shunt(OutletId(node.id, slot), patch.tap(OutletId(duplicate, slot)))
+        for old, new in zip(node.wires, graph.nodes[duplicate].wires):
+            patch.shunt(old, patch.tap(new))
         return patch
     return None
 

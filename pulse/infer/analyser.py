@@ -44,7 +44,7 @@ class _Analyser:
     ) -> None:
         self._graph, self._scope = graph, scope
         self._nodes = {node.id: node for node in nodes}
-        self._facts: Facts = {wire: graph.fact(wire) for node in nodes for wire in _outlets(node)}
+        self._facts: Facts = {wire: graph.fact(wire) for node in nodes for wire in node.wires}
         self._outcomes: dict[int, tuple[list[InferenceFact], Outcome | None]] = {}
 
     def run(self, claims: Iterable[tuple[OutletId, InferenceFact]]) -> Facts:
@@ -78,7 +78,7 @@ class _Analyser:
 
     def _run_translator(self, node: Node[InferenceFact, ModelOp]) -> bool:
         """Record the result of a node's translator, if its inputs are known; return whether the node is done."""
-        outputs, wire_facts = _outlets(node), self._wire_facts(node)
+        outputs, wire_facts = node.wires, self._wire_facts(node)
         if any(wire_facts.fact(wire).to_typed() is None for wire in node.inputs):
             return False
         with self._scope.trial():
@@ -89,7 +89,7 @@ class _Analyser:
         return all(wire_facts.fact(wire).to_typed() is not None for wire in outputs)
 
     def _wire_facts(self, node: Node[InferenceFact, ModelOp]) -> WireFacts:
-        wires = (*node.inputs, *_outlets(node))
+        wires = (*node.inputs, *node.wires)
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
     def _round(self, changed: set[int]) -> Statement:
@@ -111,7 +111,7 @@ class _Analyser:
 
     def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
         """Return the facts around a node after all its relations were applied."""
-        outputs, wire_facts = _outlets(node), self._wire_facts(node)
+        outputs, wire_facts = node.wires, self._wire_facts(node)
         with self._scope.trial():
             while True:
                 wire_facts.changed = False
@@ -161,10 +161,6 @@ class _Analyser:
             nodes.add(wire.node)
             nodes.update(inlet.node for inlet in self._graph.outlet(wire).successors)
         return nodes & self._nodes.keys()
-
-
-def _outlets(node: Node[InferenceFact, ModelOp]) -> list[OutletId]:
-    return [OutletId(node.id, slot) for slot in range(len(node.outputs))]
 
 
 def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:

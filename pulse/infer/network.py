@@ -186,8 +186,7 @@ class FileNetwork:
             if after > before and (origin := node.op.origin):
                 for new in target.graph.nodes[before:]:
                     target.origins[new.name] = origin
-            for slot, outlet in enumerate(outlets):
-                typed_outlets[OutletId(node.id, slot)] = outlet
+            typed_outlets.update(zip(node.wires, outlets))
             new_ids[node.id] = range(before, after)
         target.graph.views = self.graph.views_in(new_ids)
         target.graph.set_outputs(
@@ -243,9 +242,7 @@ def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
     """Return the graph with other facts; sizes that the inputs state are kept."""
     result = ModelGraph()
     for node in graph.nodes:
-        outlet_facts = [
-            facts.get(OutletId(node.id, slot), outlet.fact) for slot, outlet in enumerate(node.outputs)
-        ]
+        outlet_facts = [facts.get(wire, graph.fact(wire)) for wire in node.wires]
         op = node.op
         if isinstance(op, Input):
             outlet_facts = [_complete(op.fact, outlet_facts[0])]

@@ -9,7 +9,7 @@ from pulse.errors import PulseError
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.source import Const, Source
-from pulse.typed import TypedGraph, TypedNetwork, add_constant
+from pulse.typed import TypedGraph, TypedNetwork, add_constant, sources
 from pulse.wiring import wire
 
 MAX_ITERATIONS = 1024
@@ -37,18 +37,36 @@ def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId])
 
     Raises FactError: an op refuses its inputs
     """
-    wires: dict[OutletId, OutletId] = {}
-    for number in body.graph.order():
-        node = body.graph.nodes[number]
-        op = node.op
-        if isinstance(op, Source):
-            outlets = [feeds[node.name]]
-        elif isinstance(op, Const):
-            outlets = [add_constant(graph, node.name, op.value)]
+    inputs = {outlet: body.graph.label(outlet) for outlet in sources(body.graph)}
+    present = {outlet: feeds[name] for outlet, name in inputs.items() if name in feeds}
+    return graft(body, body.graph.outputs, graph, present)
+
+
+def graft(
+    body: TypedNetwork,
+    targets: Sequence[OutletId],
+    graph: TypedGraph,
+    present: Mapping[OutletId, OutletId],
+    prefix: str = "",
+) -> list[OutletId]:
+    """Wire the nodes that some outlets of a body need into a graph, and return these outlets there.
+
+    present  outlets of the body that are wires of the graph already
+    prefix   prefix of the names of new nodes
+    Raises   FactError: an op refuses its inputs; NotUnrolledError: an input is not in ``present``
+    """
+    wires = dict(present)
+    for node_id in body.graph.order_after(present, targets):
+        node = body.graph.nodes[node_id]
+        if isinstance(node.op, Source):
+            raise NotUnrolledError
+        if isinstance(node.op, Const):
+            outlets = [add_constant(graph, prefix + node.name, node.op.value)]
         else:
-            outlets = wire(graph, node.name, op, [wires[outlet] for outlet in node.inputs])
-        wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
-    return [wires[outlet] for outlet in body.graph.outputs]
+            outlets = wire(graph, prefix + node.name, node.op, [wires[outlet] for outlet in node.inputs])
+        for old, new in zip(node.wires, outlets):
+            wires.setdefault(old, new)
+    return [wires[outlet] for outlet in targets]
 
 
 def choose_branch(

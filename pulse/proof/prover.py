@@ -7,7 +7,6 @@ import numpy as np
 
 from pulse.errors import InputError, PulsifyError
 from pulse.facts import Array
-from pulse.graph import OutletId
 from pulse.program.backends.registry import Prepare
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
@@ -181,5 +180,5 @@ def outputs_that_read(model: PulsedNetwork) -> set[str]:
     reached = {*graph.inputs, *(register.read for register in model.registers)}
     for node_id in graph.order(model.targets):
         if not reached.isdisjoint(graph.nodes[node_id].inputs):
-            reached.update(OutletId(node_id, slot) for slot in range(len(graph.nodes[node_id].outputs)))
+            reached.update(graph.nodes[node_id].wires)
     return {name for name, outlet in zip(graph.output_names, graph.outputs) if outlet in reached}

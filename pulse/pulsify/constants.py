@@ -29,8 +29,7 @@ def transfer_constants(
         node = source.nodes[node_id]
         facts = [_constant(node.name, outlet.fact) for outlet in node.outputs]
         inputs = [mapping[outlet] for outlet in node.inputs]
-        for slot, outlet in enumerate(target.add(f"{prefix}{node.name}", node.op, inputs, facts)):
-            mapping[OutletId(node_id, slot)] = outlet
+        mapping.update(zip(node.wires, target.add(f"{prefix}{node.name}", node.op, inputs, facts)))
     return mapping
 
 

@@ -24,10 +24,9 @@ def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
         node = graph.nodes[node_id]
         if moving.isdisjoint(node.inputs) and not isinstance(node.op, Stateful):
             continue
-        for slot, outlet in enumerate(node.outputs):
-            moving.add(OutletId(node_id, slot))
-            if outlet.fact.stream is None or outlet.fact.stream.rate == 0:
-                known_at_end.add(node_id)
+        moving.update(node.wires)
+        if any(outlet.fact.stream is None or outlet.fact.stream.rate == 0 for outlet in node.outputs):
+            known_at_end.add(node_id)
     return known_at_end
 
 

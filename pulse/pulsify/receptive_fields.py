@@ -54,8 +54,7 @@ def receptive_fields(model: TypedNetwork, related: StreamRelations) -> dict[Outl
             field = field.union(other)
         rate_in, rate_out = related.flows[inputs[0][0]].rate, related.flows[OutletId(node_id)].rate
         field = _extend_field(relation, field, rate_in, rate_out)
-        for slot in range(len(node.outputs)):
-            fields[OutletId(node_id, slot)] = field
+        fields |= dict.fromkeys(node.wires, field)
     return fields
 
 

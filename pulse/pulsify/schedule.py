@@ -135,7 +135,7 @@ class Scheduler:
     def _schedule(
         self, node: Node[TypedFact, Op], relation: Relation, inputs: list[AnyWire]
     ) -> Sequence[AnyWire]:
-        flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
+        flows = [self.related.flows[outlet] for outlet in node.wires]
         axis = flows[0].axis
         length = TDim.of(0) if axis is None else node.outputs[0].fact.shape[axis]
         match relation:

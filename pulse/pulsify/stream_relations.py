@@ -154,7 +154,7 @@ def relate(
             failed.add(node_id)
         elif relation is not None:
             relations[node_id], output_flows = relation
-            flows.update({OutletId(node_id, slot): flow for slot, flow in enumerate(output_flows)})
+            flows.update(zip(node.wires, output_flows))
     if refusals:
         count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
         raise PulsifyError(f"{model.title} cannot be streamed over {symbol.name}: {count} refused", refusals)

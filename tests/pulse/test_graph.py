@@ -44,6 +44,14 @@ def test_order_has_the_nodes_that_targets_need() -> None:
     assert graph.order([]) == []
 
 
+def test_order_after_ends_at_the_given_outlets() -> None:
+    graph = diamond()
+    assert graph.order_after({OutletId(2)}, [OutletId(3)]) == [0, 1, 3]
+    assert graph.order_after({OutletId(1, 1), OutletId(2)}, [OutletId(3)]) == [3]
+    assert graph.order_after({OutletId(1)}, [OutletId(1)]) == []
+    assert graph.nodes[1].wires == [OutletId(1), OutletId(1, 1)]
+
+
 def test_redirect_moves_readers_and_outputs() -> None:
     graph = diamond()
     graph.redirect(OutletId(3), OutletId(0))

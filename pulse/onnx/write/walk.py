@@ -62,7 +62,6 @@ def write_nodes(
         if isinstance(node.op, Const):
             names[OutletId(node_id)] = writer.constant(node.op.value, prefix + node.name)
             continue
-        outlets = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
         context = NodeWriter(
             graph=writer,
             clock=clock,
@@ -70,12 +69,13 @@ def write_nodes(
             op_name=node.op.name,
             inputs=tuple(names[outlet] for outlet in node.inputs),
             outputs=tuple(
-                wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets
+                wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet))
+                for outlet in node.wires
             ),
             input_facts=tuple(graph.fact(outlet) for outlet in node.inputs),
             output_facts=tuple(outlet.fact for outlet in node.outputs),
             output_is_used=tuple(
-                bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets
+                bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in node.wires
             ),
         )
         try:
@@ -84,7 +84,7 @@ def write_nodes(
             raise context.error(
                 f"{error}; fix the length with {spell('inputs')}, or write it in pulses"
             ) from error
-        names.update(zip(outlets, [outputs] if isinstance(outputs, str) else outputs, strict=False))
+        names.update(zip(node.wires, [outputs] if isinstance(outputs, str) else outputs, strict=False))
 
 
 def write_graph(

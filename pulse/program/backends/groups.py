@@ -160,11 +160,11 @@ def _extract_group(
             node.name, node.op, [copies[o] for o in node.inputs], [o.fact for o in node.outputs]
         )
         node_ids[node_id] = outlets[0].node
-        copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
+        copies.update(zip(node.wires, outlets))
     outgoing = [
         outlet
         for node_id in nodes
-        for outlet in (OutletId(node_id, slot) for slot in range(len(graph.nodes[node_id].outputs)))
+        for outlet in graph.nodes[node_id].wires
         if outlet in read_outside
         or any(inlet.node not in inside for inlet in graph.outlet(outlet).successors)
     ]

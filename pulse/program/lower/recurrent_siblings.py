@@ -76,7 +76,7 @@ def _sibling_key(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     ):
         return None
     sizes = graph.fact(OutletId(node.id)).sizes
-    has_output = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))
+    has_output = any(map(graph.is_output, node.wires))
     return None if has_output or not supported or not constant else (cell, sizes, timing)
 
 

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.counting import Counter, counters, iteration_count, uncast
-from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, retire_from
+from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, graft, retire_from
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.elementwise import Cast
@@ -21,7 +21,7 @@ from pulse.support.budget import current_spending
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needed_inputs
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, needed_inputs
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire

@@ -1,15 +1,13 @@
-"""The parts of a loop's body, and how they are wired into another graph."""
+"""The parts of a loop's body."""
 
 from collections.abc import Mapping, Sequence
 
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.infer.unrolling import NotUnrolledError
-from pulse.ops.source import Const, Source
+from pulse.ops.source import Source
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source
-from pulse.wiring import wire
+from pulse.typed import TypedGraph, TypedNetwork, add_source
 
 
 @record(eq=False)
@@ -68,49 +66,9 @@ class ScanBody:
         self.captures.append(captured)
 
 
-def graft(
-    model: TypedNetwork,
-    targets: Sequence[OutletId],
-    graph: TypedGraph,
-    present: Mapping[OutletId, OutletId],
-    prefix: str = "",
-) -> list[OutletId]:
-    """Wire the nodes that some outlets of a model need into a graph; none before ``present``.
-
-    Raises FactError: an op refuses its inputs; NotUnrolledError: an input is not in ``present``
-    """
-    copied = dict(present)
-    sources = {outlet for outlet in targets if outlet not in copied}
-    numbers: list[int] = []
-    for node_id in reversed(model.graph.order(list(targets))):
-        outlets = {OutletId(node_id, slot) for slot in range(len(model.graph.nodes[node_id].outputs))}
-        if outlets & sources:
-            numbers.append(node_id)
-            sources.update(outlet for outlet in model.graph.nodes[node_id].inputs if outlet not in copied)
-    for node_id in reversed(numbers):
-        node = model.graph.nodes[node_id]
-        if isinstance(node.op, Source):
-            raise NotUnrolledError
-        if isinstance(node.op, Const):
-            copies = [add_constant(graph, prefix + node.name, node.op.value)]
-        else:
-            copies = wire(graph, prefix + node.name, node.op, [copied[outlet] for outlet in node.inputs])
-        for slot, outlet in enumerate(copies):
-            copied.setdefault(OutletId(node_id, slot), outlet)
-    return [copied[outlet] for outlet in targets]
-
-
 def needed_inputs(
     model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
     """Return the inputs of a model that some outlets need, if the outlets in ``present`` have values."""
-    sources = {outlet for outlet in targets if outlet not in present}
-    needed: set[OutletId] = set()
-    for node_id in reversed(model.graph.order(list(targets))):
-        node = model.graph.nodes[node_id]
-        outlets = {OutletId(node_id, slot) for slot in range(len(node.outputs))}
-        if outlets & sources:
-            if isinstance(node.op, Source):
-                needed |= outlets
-            sources.update(outlet for outlet in node.inputs if outlet not in present)
-    return needed
+    nodes = (model.graph.nodes[node_id] for node_id in model.graph.order_after(present, targets))
+    return {OutletId(node.id) for node in nodes if isinstance(node.op, Source)}

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.infer.unrolling import graft
 from pulse.ops.concat import Concat
 from pulse.ops.matmul import MatMul
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.slice import Slice
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.operators.control_loop_parts import graft
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire

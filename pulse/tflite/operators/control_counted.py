@@ -16,7 +16,7 @@ from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.counting import Counter, comparisons, iteration_count
-from pulse.infer.unrolling import NotUnrolledError
+from pulse.infer.unrolling import NotUnrolledError, graft
 from pulse.ops.concat import Concat
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
@@ -156,25 +156,17 @@ def _copy(
     inputs: Mapping[OutletId, OutletId],
     iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
-    """Copy the nodes that some outlets need into another graph; None if they depend on the iteration's number."""
-    wires, stack, needed = dict(inputs), list(results), set[int]()
-    while stack:
-        outlet = stack.pop()
-        if outlet not in wires and outlet.node not in needed:
-            needed.add(outlet.node)
-            stack += body.graph.nodes[outlet.node].inputs
-    for node_id in body.graph.order(list(results)):
-        if node_id not in needed:
-            continue
-        node = body.graph.nodes[node_id]
+    """Wire the nodes that some outlets need into another graph, their other inputs as sources there.
+
+    None if they depend on the iteration's number.
+    """
+    wires = dict(inputs)
+    for node in map(body.graph.nodes.__getitem__, body.graph.order_after(inputs, results)):
         if _depends(node.op, iteration) or any(_depends(outlet.fact, iteration) for outlet in node.outputs):
             return None
         if isinstance(node.op, Source):
-            outlets = graph.add(node.name, node.op, (), [node.op.fact])
-        else:
-            outlets = wire(graph, node.name, node.op, [wires[outlet] for outlet in node.inputs])
-        wires.update({OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)})
-    return wires
+            wires[OutletId(node.id)] = add_source(graph, node.name, node.op.fact)
+    return wires | dict(zip(results, graft(body, results, graph, wires)))
 
 
 def _depends(item: object, symbol: Symbol) -> bool:
