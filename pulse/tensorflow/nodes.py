@@ -113,6 +113,11 @@ class GraphNode:
         }
         return {**attributes, **self.added}
 
+    @property
+    def predecessors(self) -> tuple[str, ...]:
+        """The names of the nodes that have to run before it: those that it reads, and its controls."""
+        return (*(endpoint.node for endpoint in self.inputs), *self.controls)
+
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node."""
         return LoadError(f"{self.name} ({self.op}): {message}")

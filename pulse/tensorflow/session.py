@@ -19,6 +19,7 @@ from pulse.tensorflow.read.building import WITHOUT_RESULT
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import Contents, decode
+from pulse.tensorflow.read.flat import nodes_before
 from pulse.tensorflow.tensors import RESOURCE, TensorType
 
 MAX_PLANS = 64
@@ -174,16 +175,7 @@ class Session:
 
     def _reads_input(self, node: GraphNode) -> bool:
         """Return whether the nodes before a node read an input or a checkpoint."""
-        stack, visited = [node.name], set[str]()
-        while stack:
-            graph_node = self._nodes.get(stack.pop())
-            if graph_node is None or graph_node.name in visited:
-                continue
-            if graph_node.op in _NEEDS_VALUE:
-                return True
-            visited.add(graph_node.name)
-            stack += [*(endpoint.node for endpoint in graph_node.inputs), *graph_node.controls]
-        return False
+        return any(before.op in _NEEDS_VALUE for before in nodes_before(self._nodes, node))
 
     def reset(self) -> None:
         """Reset variables to their initial values: from the file, then from the initialisers."""

@@ -65,7 +65,8 @@ def refuse_unknown_scores(
         return {}
     reason, advice = BOTH_DIRECTIONS, both_directions_help()
     if scores.data:
-        names = ", ".join(sorted({name for outlet in scores.data for name in _sources(graph, outlet)}))
+        nodes = (graph.nodes[node_id] for node_id in graph.order(scores.data))
+        names = ", ".join(sorted(f"input {node.name}" for node in nodes if isinstance(node.op, Source)))
         reason = f"its mask is computed from {names}, so which frames meet is not known before the stream"
         advice = "omit a mask of padding, since a stream has none; compute others from positions (arange)"
     return refuse_attention(graph, node, graph.nodes[scores.products[0]], symbol, static, reason, advice)
@@ -114,14 +115,3 @@ def _read_scores(
             scores.nodes.append(node.id)
             pending += node.inputs
     return scores
-
-
-def _sources(graph: TypedGraph, outlet: OutletId) -> set[str]:
-    pending, visited, names = [outlet.node], set[int](), set[str]()
-    while pending:
-        node = graph.nodes[pending.pop()]
-        if node.id not in visited:
-            visited.add(node.id)
-            pending += [source.node for source in node.inputs]
-            names |= {f"input {node.name}"} if isinstance(node.op, Source) else set()
-    return names

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from pulse.dim import Symbol, TDim
-from pulse.facts import Array
+from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
@@ -177,21 +177,17 @@ class Mask:
         A mask hardly changes its pattern beyond it, so one longer run shows more than many shorter ones.
         """
         slots = {step.node: step.slot for step in self.steps}
-        pending = [
+        targets = [
             source
             for node_id, slot in slots.items()
             for index, source in enumerate(self.graph.nodes[node_id].inputs)
             if index != slot
         ]
-        largest_position, visited = 0, set[int]()
-        while pending:
-            node = self.graph.node(pending.pop())
-            if node.id in visited:
-                continue
-            visited.add(node.id)
-            pending += node.inputs
-            value = self.graph.fact(OutletId(node.id)).value if isinstance(node.op, Const) else None
-            if value is None or value.dtype == object:
+        largest_position = 0
+        for node_id in self.graph.order(targets):
+            op = self.graph.nodes[node_id].op
+            value = op.value if isinstance(op, Const) else None
+            if value is None or is_symbolic(value):
                 continue
             number = abs(float(value.reshape(()))) if value.size == 1 else max(value.shape)
             if number <= largest:

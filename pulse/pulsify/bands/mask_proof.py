@@ -1,6 +1,7 @@
 """Prove that a mask keeps its pattern for streams of any length, from what its nodes compute at each position."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -242,15 +243,9 @@ class MaskProof:
             new_axis_of = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
             new_axes = [new_axis_of[axis] for axis in streams]
             pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), new_axis_of)
-            swapped = new_axes != sorted(new_axes)
-            return Pattern(
-                pattern.slopes,
-                pattern.rest,
-                pattern.bounds,
-                pattern.above if swapped else pattern.below,
-                pattern.below if swapped else pattern.above,
-                x.repeats,
-            )
+            if new_axes == sorted(new_axes):
+                return pattern
+            return replace(pattern, below=pattern.above, above=pattern.below)
         targets = [axis - after.rank for axis in after.symbolic_axes(self._symbol)]
         same = len(streams) == len(targets) and all(
             before.shape[a].prove_eq(after.shape[b]).yes for a, b in zip(streams, targets)
@@ -262,8 +257,7 @@ class MaskProof:
         def regroup(value: Exact) -> Exact:
             return value if np.ndim(value) == 0 else np.broadcast_to(value, sizes).reshape(shape)
 
-        pattern = _map(x, regroup, dict(zip(streams, targets)))
-        return Pattern(pattern.slopes, pattern.rest, pattern.bounds, pattern.below, pattern.above, x.repeats)
+        return _map(x, regroup, dict(zip(streams, targets)))
 
     def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
         """Look up entries of a stored table by an index that repeats."""

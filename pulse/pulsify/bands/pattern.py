@@ -5,6 +5,7 @@ positions have moved by the period together. Numbers are exact: fractions, and f
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from math import inf
@@ -272,13 +273,11 @@ def _narrow(pattern: Pattern, bounds: Interval, below: Interval, above: Interval
     def intersect(x: Interval, y: Interval) -> Interval:
         return _elementwise_max(x[0], y[0]), _elementwise_min(x[1], y[1])
 
-    return Pattern(
-        pattern.slopes,
-        pattern.rest,
-        intersect(pattern.bounds, bounds),
-        intersect(pattern.below, below),
-        intersect(pattern.above, above),
-        pattern.repeats,
+    return replace(
+        pattern,
+        bounds=intersect(pattern.bounds, bounds),
+        below=intersect(pattern.below, below),
+        above=intersect(pattern.above, above),
     )
 
 
@@ -299,8 +298,7 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
     pattern = function(interval_max if kind == "max" else interval_min, operands)
     if pattern.repeats or not all(operand.repeats for operand in operands):
         return pattern
-    parts = kind, tuple(operands)
-    return Pattern({}, pattern.rest, pattern.bounds, pattern.below, pattern.above, False, parts)
+    return replace(pattern, parts=(kind, tuple(operands)))
 
 
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:

@@ -8,7 +8,7 @@ from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
-from pulse.tensorflow.read.flat import FlatGraph, sort_topologically
+from pulse.tensorflow.read.flat import FlatGraph, nodes_before, sort_topologically
 from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -132,10 +132,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
 
     Raises LoadError: there is a cycle, or there are too many reads and assignments
     """
-    after = {
-        name: {*(endpoint.node for endpoint in node.inputs), *node.controls} & needed.keys()
-        for name, node in needed.items()
-    }
+    after = {name: needed.keys() & node.predecessors for name, node in needed.items()}
     assigning: dict[str, list[str]] = {}
     for node in needed.values():
         for variable in variables.changed_variables(node):
@@ -188,15 +185,4 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     """Return whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
-    stack = [*(endpoint.node for endpoint in node.inputs), *node.controls]
-    visited: set[str] = set()
-    while stack:
-        name = stack.pop()
-        producer = graph.nodes.get(name)
-        if name in visited or producer is None or producer.op in MERGE:
-            continue
-        if producer.op in SWITCH:
-            return True
-        visited.add(name)
-        stack += [*(endpoint.node for endpoint in producer.inputs), *producer.controls]
-    return False
+    return any(before.op in SWITCH for before in nodes_before(graph.nodes, node, until=MERGE))

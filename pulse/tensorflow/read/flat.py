@@ -1,6 +1,6 @@
 """A graph of nodes by name, and what of it is needed."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pulse.errors import LoadError
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
@@ -51,6 +51,20 @@ class FlatGraph:
             if controls:
                 stack += [(control, name) for control in node.controls]
         return {name: needed[name] for name in self.nodes if name in needed}
+
+
+def nodes_before(
+    nodes: Mapping[str, GraphNode], node: GraphNode, until: Collection[str] = ()
+) -> Iterator[GraphNode]:
+    """Yield the nodes that have to run before a node; none of the operators in ``until``, nor what only these need."""
+    stack, visited = [*node.predecessors], set[str]()
+    while stack:
+        name = stack.pop()
+        before = nodes.get(name)
+        if name not in visited and before is not None and before.op not in until:
+            visited.add(name)
+            stack += before.predecessors
+            yield before
 
 
 def sort_topologically(

@@ -48,7 +48,7 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
     """Return every node of a loop: those that its entrances reach without leaving it."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
-        for name in (*(endpoint.node for endpoint in node.inputs), *node.controls):
+        for name in node.predecessors:
             readers.setdefault(name, []).append(node.name)
     stack = list(enters)
     reached = set(stack)
