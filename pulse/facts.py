@@ -138,9 +138,18 @@ class TypedFact:
         """The number of axes."""
         return len(self.shape)
 
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape, in numbers. Raises DimError: a size depends on a symbol."""
+        return tuple(int(dim) for dim in self.shape)
+
     def with_size(self, axis: int, size: TDim | int) -> "TypedFact":
         """Return the fact of a tensor of the same type with another size along an axis, and of no known value."""
         return TypedFact(self.dtype, (*self.shape[:axis], TDim.of(size), *self.shape[axis + 1 :]))
+
+    def without_axis(self, axis: int) -> "TypedFact":
+        """Return the fact of a tensor of the same type without an axis, and of no known value."""
+        return TypedFact(self.dtype, (*self.shape[:axis], *self.shape[axis + 1 :]))
 
     def agrees(self, other: "TypedFact") -> bool:
         """Return whether type and shape are the same, for every allowed value of the symbols."""
@@ -198,11 +207,6 @@ class PulsedFact(TypedFact):
     """A wire of a pulsed model: a typed fact of constant shape, and its position in time if it is a stream."""
 
     stream: StreamFact | None = None
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """The shape, in numbers."""
-        return tuple(int(dim) for dim in self.shape)
 
     @property
     def frames(self) -> int:

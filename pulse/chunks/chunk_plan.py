@@ -109,7 +109,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
             f"{name}: {fact} is not the shape of one chunk; give every dim a number when you load the model, as in "
             f"{spell('inputs', {name: example})}"
         )
-    return tuple(int(dim) for dim in fact.shape)
+    return fact.sizes
 
 
 def _check_pairs(typed: TypedNetwork, pairs: Iterable[CallState]) -> None:

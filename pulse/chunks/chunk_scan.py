@@ -149,8 +149,7 @@ class _Scanning:
         """Return an input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
         axis = port.axis or 0
         fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
-        shape = [*fact.shape[:axis], length, *fact.shape[axis + 1 :]]
-        x = add_source(self._graph, port.name, TypedFact(fact.dtype, tuple(shape)))
+        x = add_source(self._graph, port.name, fact.with_size(axis, length))
         missing = self._calls * port.frames - length
         if missing != 0:
             pads = [(ZERO, missing if padded_axis == axis else ZERO) for padded_axis in range(fact.rank)]
@@ -195,7 +194,7 @@ class _Scanning:
             if count:
                 past, whole, tail = _chunk_after_past(graph, port, count, simplified.inputs[port.name])
                 feeds[simplified.graph.find(port.name)] = whole
-                after[past], initial[past] = tail, _zeros(graph.fact(tail))
+                after[past], initial[past] = tail, np.zeros(graph.fact(tail).sizes, graph.fact(tail).dtype)
         outlets = Terms(self._scope, {}).graft(simplified, graph, feeds)
         for name in state_names:
             after[name] = outlets[simplified.graph.find(next_names[name])]
@@ -206,7 +205,11 @@ class _Scanning:
                 outlet = outlets[simplified.graph.find(name)]
                 fact = graph.fact(outlet)
                 state = graph.label(add_source(graph, f"{name}.last", fact))
-                after[state], initial[state], self._ends[name] = outlet, _zeros(fact), state
+                after[state], initial[state], self._ends[name] = (
+                    outlet,
+                    np.zeros(fact.sizes, fact.dtype),
+                    state,
+                )
         graph.inputs = sources(graph)
         results = [*after.values(), *(outlets[simplified.graph.find(name)] for name in frames)]
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
@@ -235,15 +238,10 @@ def _chunk_after_past(
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:
-        shape = (*fact.shape[:axis], TDim.of(frames), *fact.shape[axis + 1 :])
-        return add_source(graph, name, TypedFact(fact.dtype, shape))
+        return add_source(graph, name, fact.with_size(axis, frames))
 
     past, new = source(f"{port.name}.past", count), source(port.name, port.frames)
     whole = wire(graph, f"{port.name}.joined", Concat(axis), [past, new])[0]
     end = TDim.of(port.frames + count)
     tail = wire(graph, f"{port.name}.kept", Slice(axis, end - count, end, 1), [whole])[0]
     return graph.label(past), whole, tail
-
-
-def _zeros(fact: TypedFact) -> Array:
-    return np.zeros([int(dim) for dim in fact.shape], fact.dtype)

@@ -10,7 +10,7 @@ from pulse.facts import Array, TypedFact, convert_numbers, dtype_name, shape_tex
 
 def initial_value(name: str, fact: TypedFact, source: Any) -> Array:
     """Return the value of a state at the first chunk, zeros if it is None; a single number applies to all elements."""
-    shape = tuple(int(dim) for dim in fact.shape)
+    shape = fact.sizes
     value = convert_numbers(0 if source is None else source, fact.dtype)
     if value is None:
         raise PulsifyError(

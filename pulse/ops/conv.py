@@ -34,7 +34,7 @@ def pads_text(pads: Pads) -> str:
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
     """Return every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
-    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    spans = kernel_spans(kernel, dilations)
     if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
         sizes = x.shape[x.ndim - len(kernel) :]
         counts = [max(0, (n - span) // stride + 1) for n, span, stride in zip(sizes, spans, strides)]
@@ -59,6 +59,11 @@ def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
     if x.rank != rank + 2 or w.rank != rank + 2:
         raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
     return rank
+
+
+def kernel_spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """Return the frames from the first tap of a kernel to its last, both included, along each spatial axis."""
+    return [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
 
 
 def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
@@ -257,7 +262,7 @@ class ConvTranspose(Op):
         x, w = inputs[0], inputs[1]
         accumulator = accumulator_type(x)
         kernel, sizes = w.shape[2:], x.shape[2:]
-        spans = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations)]
+        spans = kernel_spans(kernel, self.dilations)
         full = [
             max(size - 1, 0) * stride + span + extra
             for size, stride, span, extra in zip(sizes, self.strides, spans, self.output_padding)

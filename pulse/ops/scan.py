@@ -139,10 +139,7 @@ class Scan(Op):
                 "it runs from the last frame to the first",
                 "run it forwards, or on chunks of limited length",
             )
-        begin = tuple(
-            np.zeros([int(dim) for dim in fact.shape], fact.dtype)
-            for fact in inputs[first : first + len(self.states)]
-        )
+        begin = tuple(np.zeros(fact.sizes, fact.dtype) for fact in inputs[first : first + len(self.states)])
 
         def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
             states = None if past is None else tuple(past[len(self.gathered) :])
@@ -194,7 +191,7 @@ class ScanStream(StatefulOnFrames):
         for values, scan_axis, fact in zip(
             scan_outputs, op.gathered, self.facts([TypedFact.of(a) for a in inputs])
         ):
-            y = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            y = np.zeros(fact.sizes, fact.dtype)
             for index, value in enumerate(values):
                 frames_at(y, scan_axis.axis, start + index, start + index + 1)[...] = np.expand_dims(
                     value, scan_axis.axis

@@ -241,7 +241,7 @@ class RemoveAxis(Op):
         if not 0 <= self.axis < x.rank:
             raise FactError(f"cannot remove axis {self.axis} of rank {x.rank}")
         unify(x.shape[self.axis], TDim.of(1), f"only an axis of size 1 can be removed, axis {self.axis}")
-        return [TypedFact(x.dtype, (*x.shape[: self.axis], *x.shape[self.axis + 1 :]))]
+        return [x.without_axis(self.axis)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.squeeze(inputs[0], self.axis)]

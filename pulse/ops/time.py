@@ -77,9 +77,7 @@ class LastFrames(Stateful):
         return [inputs[0].with_size(self.axis, self.frames)]
 
     def initial_state(self) -> list[Array]:
-        shape = [int(dim) for dim in self.fact.shape]
-        shape[self.axis] = self.frames
-        return [np.zeros(shape, self.fact.dtype)]
+        return [np.zeros(self.fact.with_size(self.axis, self.frames).sizes, self.fact.dtype)]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs

@@ -97,8 +97,7 @@ def body_sites(name: str, op: Op) -> Iterator[Site]:
             facts = [graph.fact(outlet) for outlet in node.inputs]
             label = f"{name}/{node.name}"
             if all(dim.is_const for fact in facts for dim in fact.shape):
-                shapes = [[int(dim) for dim in fact.shape] for fact in facts]
-                for check in node.op.checks(shapes, [fact.dtype for fact in facts]):
+                for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
                     yield label, node.op.name, check
             yield from body_sites(label, node.op)
 

@@ -254,7 +254,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
     for slot in chains:
         fact = graph.fact(node.inputs[frames + slot])
-        zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+        zeros = np.zeros(fact.sizes, fact.dtype)
         states[slot] = patch.add_constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.add_constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
@@ -309,9 +309,7 @@ def _add_begin_flag(
     wires: dict[OutletId, OutletId] = {}
     names: list[str] = []
     for outlet, first in firsts.items():
-        fact = graph.fact(first.x)
-        frame_fact = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
-        name, frame = source("first", frame_fact)
+        name, frame = source("first", graph.fact(first.x).without_axis(first.axis))
         names.append(name)
         wires[outlet] = (
             frame if first.without_axis else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]

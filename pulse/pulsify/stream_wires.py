@@ -121,7 +121,7 @@ def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
             f"{faults}, in frames that are known before the stream begins: every run of the model fails"
         )
     for fact in op.facts([TypedFact.of(value) for value in values]):
-        require_size([int(dim) for dim in fact.shape], f"{name} ({op.name})")
+        require_size(fact.sizes, f"{name} ({op.name})")
     return op.eval(values, {})
 
 
@@ -172,7 +172,7 @@ class Wiring:
         for fact, stream in zip(typed, streams, strict=True):
             if any(not dim.is_const for dim in fact.shape):
                 raise PulsifyError(f"{name} ({op.name}): the shape {fact} of a pulse is not constant")
-            require_size([int(dim) for dim in fact.shape], f"{name} ({op.name})")
+            require_size(fact.sizes, f"{name} ({op.name})")
             facts.append(PulsedFact(fact.dtype, fact.shape, fact.value, stream))
         return self.graph.add(name, op, inputs, facts)
 

@@ -159,7 +159,7 @@ class _LoopTranslation:
                 raise node.error(
                     "a loop without iterations that gathers tensors of symbolic size is not supported"
                 )
-            value: Array = np.zeros((0, *(int(dim) for dim in fact.shape)), fact.dtype)
+            value: Array = np.zeros((0, *fact.sizes), fact.dtype)
             empty.append(node.constant(value, f"rows{slot}"))
         return self._name_outputs([*self._states(), *empty])
 
@@ -211,14 +211,14 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
-    facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.input_facts[2:count]]
+    facts += [(fact.dtype, fact.sizes) for fact in w.input_facts[2:count]]
     loop_names = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
     inside = dict(zip(op.names, loop_names)) | dict(zip(op.captured, w.inputs[count:]))
     results = [
         value_info(
             inner.emit("Identity", [name], f"iteration{slot}"),
             graph.fact(outlet).dtype,
-            [int(dim) for dim in graph.fact(outlet).shape],
+            graph.fact(outlet).sizes,
         )
         for slot, (name, outlet) in enumerate(zip(write_body(inner, graph, inside), graph.outputs))
     ]

@@ -16,7 +16,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
+from pulse.ops.conv import Conv, ConvTranspose, Pads, kernel_spans, no_pads
 from pulse.ops.op import Op
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
@@ -85,10 +85,6 @@ def _kernel(node: NodeContext) -> tuple[int, ...]:
     return kernel
 
 
-def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    return [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
-
-
 def _group(node: NodeContext) -> int:
     """Return the number of groups, which both channels and kernels are cut into.
 
@@ -105,7 +101,7 @@ def conv(node: NodeContext) -> OutletId:
     rank = len(kernel)
     strides = spatial_list(node, "strides", rank, 1)
     dilations = spatial_list(node, "dilations", rank, 1)
-    pads = window_pads(node, node.fact(0).shape[2:], _spans(kernel, dilations), strides)
+    pads = window_pads(node, node.fact(0).shape[2:], kernel_spans(kernel, dilations), strides)
     return node.wire(Conv(strides, dilations, pads, _group(node)), node.given_inputs())
 
 
@@ -130,7 +126,7 @@ def conv_transpose(node: NodeContext) -> OutletId:
     totals = [
         (size - 1) * stride + extra_frames + span - goal
         for size, stride, extra_frames, span, goal in zip(
-            sizes, strides, extra, _spans(kernel, dilations), output_sizes
+            sizes, strides, extra, kernel_spans(kernel, dilations), output_sizes
         )
     ]
     if any(not total.is_const for total in totals):

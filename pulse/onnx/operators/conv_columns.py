@@ -16,7 +16,7 @@ from pulse.infer.slices import at_least
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
 from pulse.onnx.operators.conv_zero_taps import count_zero_taps
 from pulse.onnx.registry import onnx_op
-from pulse.ops.conv import ConvTranspose
+from pulse.ops.conv import ConvTranspose, kernel_spans
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
 from pulse.ops.slice import Slice
@@ -37,7 +37,7 @@ def col2im(node: NodeContext) -> OutletId:
     batch, columns, blocks = x.shape
     size = math.prod(block)
     channels = int(exact_quotient([columns], [TDim.of(size)], f"{node.wire_name} (Col2Im)"))
-    spans = [(k - 1) * dilation + 1 for k, dilation in zip(block, dilations)]
+    spans = kernel_spans(block, dilations)
     axes = [axis for axis in range(rank) if (block[axis], image[axis], *pads[axis]) != (1, 1, 0, 0)]
     if len(axes) == 1 and dilations[axes[0]] == 1:
         (axis,) = axes

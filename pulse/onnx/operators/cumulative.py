@@ -31,7 +31,7 @@ def cum_prod(node: NodeContext) -> OutletId:
     size = x.shape[axis]
     if size.is_const:
         return _scan_by_doubling(node, axis, int(size))
-    frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    frame = x.without_axis(axis)
     scan_axis = ScanAxis(axis, node.flag("reverse"))
     op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (scan_axis,), (scan_axis,))
     one = node.constant(np.ones((), x.dtype), "one")

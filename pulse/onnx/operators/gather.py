@@ -48,9 +48,9 @@ def gather_elements(node: NodeContext) -> OutletId:
         return node.name_result(look_up(node, data, axis, node.constant(row, "row")))
     if not all(dim.is_const for dim in (*x.shape, *fact.shape)):
         return node.wire(op, [node.input(0), node.input(1)])
-    grid = np.indices([int(dim) for dim in fact.shape])
+    grid = np.indices(fact.sizes)
     grid[axis] = indices
-    flat: Array = np.asarray(np.ravel_multi_index(tuple(grid), tuple(int(dim) for dim in x.shape)))
+    flat: Array = np.asarray(np.ravel_multi_index(tuple(grid), x.sizes))
     data = node.wire(Reshape((volume(x.shape),)), [node.input(0)], "flat")
     return node.wire(Gather(0), [data, node.constant(flat, "indices")])
 

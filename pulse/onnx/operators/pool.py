@@ -16,6 +16,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
+from pulse.ops.conv import kernel_spans
 from pulse.ops.pool import MaxPlace, Pool, PoolKind
 from pulse.ops.reduce import Reduce, ReduceKind
 
@@ -51,7 +52,7 @@ def pool(node: NodeContext) -> list[OutletId]:
     sizes = node.fact(0).shape[2:]
     strides = spatial_list(node, "strides", rank, 1)
     dilations = spatial_list(node, "dilations", rank, 1)
-    spans = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
+    spans = kernel_spans(kernel, dilations)
     pads = window_pads(node, sizes, spans, strides)
     extra: tuple[TDim, ...] = ()
     if node.flag("ceil_mode"):

@@ -77,14 +77,9 @@ def _run(
     states = len(inputs) - len(scanned)
     facts = [node.graph.fact(outlet) for outlet in inputs]
     captured = {name: node.graph.fact(outlet) for name, outlet in node.captures.items()}
-    shapes = [fact.shape for fact in facts[:states]]
-    shapes += [
-        (*fact.shape[: scan_axis.axis], *fact.shape[scan_axis.axis + 1 :])
-        for fact, scan_axis in zip(facts[states:], scanned)
-    ]
-    inside = {
-        name: TypedFact(fact.dtype, shape) for name, fact, shape in zip(body.inputs, facts, shapes)
-    } | captured
+    parts = [TypedFact(fact.dtype, fact.shape) for fact in facts[:states]]
+    parts += [fact.without_axis(scan_axis.axis) for fact, scan_axis in zip(facts[states:], scanned)]
+    inside = dict(zip(body.inputs, parts)) | captured
     model = body.to_typed(inside, node.scope, f"{node.wire_name}.body")
     result_facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[states:]]
     gathered = _scan_axes(
@@ -145,22 +140,20 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
         return _inline_body(w, op, begin, offset, length)
     writer = ScanWriter.begin(w)
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
-    results, sizes = _results(op)
-    for name, value, fact, shape in zip(op.states, begin, results, sizes):
-        inside[name] = writer.add_state(value, name, fact.dtype, shape)
+    results = [op.body.graph.fact(outlet) for outlet in op.body.graph.outputs]
+    for name, value, fact in zip(op.states, begin, results):
+        inside[name] = writer.add_state(value, name, fact.dtype, fact.sizes)
     for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
-        whole = w.sizes(slot)
-        shape = (*whole[: scan_axis.axis], *whole[scan_axis.axis + 1 :])
-        inside[name] = writer.add_frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
+        frame = w.input_facts[slot].without_axis(scan_axis.axis)
+        inside[name] = writer.add_frame(w.inputs[slot], name, frame.dtype, frame.sizes, scan_axis)
     valid = writer.valid(w.sizes()[op.scanned[0].axis], offset, length)
     values = write_body(writer.inner, op.body.graph, inside)
     count = len(op.states)
-    for name, value, fact, shape in zip(op.states, values, results, sizes):
-        writer.keep(valid, value, inside[name], name, fact.dtype, shape)
-    for index, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
-        writer.add_scan_output(
-            value, f"frame{index}", results[count + index].dtype, sizes[count + index], scan_axis
-        )
+    for name, value, fact in zip(op.states, values, results):
+        writer.keep(valid, value, inside[name], name, fact.dtype, fact.sizes)
+    gathered = zip(values[count:], results[count:], op.gathered)
+    for index, (value, fact, scan_axis) in enumerate(gathered):
+        writer.add_scan_output(value, f"frame{index}", fact.dtype, fact.sizes, scan_axis)
     return writer.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
     )
@@ -187,9 +180,3 @@ def _inline_body(
         *after,
         *(w.add_axis(value, scan_axis.axis, f"frames{n}") for n, (value, scan_axis) in enumerate(gathered)),
     ]
-
-
-def _results(op: Scan) -> tuple[list[TypedFact], list[tuple[int, ...]]]:
-    """Return the facts of the body's outputs, and their shapes in numbers."""
-    facts = [op.body.graph.fact(outlet) for outlet in op.body.graph.outputs]
-    return facts, [tuple(int(dim) for dim in fact.shape) for fact in facts]

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.conv import Conv, pad_spatial
+from pulse.ops.conv import Conv, kernel_spans, pad_spatial
 from pulse.ops.op import Op
 from pulse.program.backends.implementations import implements
 
@@ -39,7 +39,7 @@ def _groups(op: Conv, x: Array, w: Array) -> tuple[Array, Array]:
 
 def _counts(op: Conv, x: Array, w: Array) -> list[int]:
     """Return the number of output frames along each spatial axis."""
-    spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
+    spans = kernel_spans(w.shape[2:], op.dilations)
     return [max(0, (size - span) // stride + 1) for size, span, stride in zip(x.shape[2:], spans, op.strides)]
 
 
@@ -73,7 +73,7 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
         return convolve_directly(op, inputs)
     axes = tuple(range(3, 3 + len(counts)))
     by_group, kernels = _groups(op, x.astype(np.float64), w)
-    spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
+    spans = kernel_spans(w.shape[2:], op.dilations)
     spread = np.zeros((*kernels.shape[:3], *spans))
     spread[(Ellipsis, *(slice(None, None, dilation) for dilation in op.dilations))] = kernels
     sizes = x.shape[2:]

@@ -340,7 +340,7 @@ class _While:
             scanned.add_state(inner, first)
         for index, outlet in parts.last.items():
             fact = self._body.graph.fact(outlet)
-            zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            zeros = np.zeros(fact.sizes, fact.dtype)
             scanned.add_state(scanned.add_source(label[index], fact), node.constant(zeros, f"first{index}"))
 
     def _add_captures(

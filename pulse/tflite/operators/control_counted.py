@@ -83,8 +83,7 @@ class _Parts:
         frames: list[tuple[str, int, int, TDim]] = []
         for index, (outlet, (state, axis, start)) in enumerate(self.reads.items()):
             fact = self.node.graph.fact(self.node.input(state))
-            part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
-            frame = add_source(graph, f"frame{index}", part)
+            frame = add_source(graph, f"frame{index}", fact.without_axis(axis))
             has_axis = self.body.graph.fact(outlet).rank == fact.rank
             in_body[outlet] = wire(graph, f"read{index}", AddAxis(axis), [frame])[0] if has_axis else frame
             frames.append((f"frame{index}", state, axis, start))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
@@ -33,9 +32,8 @@ def scan_frames(
         after = frame(node, node.wire(RemoveAxis(axis), [x], "frame"), states)
         return [node.wire(AddAxis(axis), [after[0]]), *after]
     graph = TypedGraph()
-    part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
     names = [f"state{index}" for index in range(len(states))]
-    for name, source_fact in zip(("frame", *names), (part, *map(node.graph.fact, states))):
+    for name, source_fact in zip(("frame", *names), (fact.without_axis(axis), *map(node.graph.fact, states))):
         add_source(graph, name, source_fact)
     graph.inputs = sources(graph)
     after = frame(replace(node, graph=graph), graph.inputs[0], graph.inputs[1:])

@@ -10,7 +10,7 @@ from pulse.jit.language.simd import LANES, vfma, vload, vstore, vzero
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import Reach, run, table
+from pulse.jit.rows.span import Reach
 from pulse.program.kernels.blocks import FOUR, Indices, Vectors, first_four
 from pulse.program.kernels.matmul.batches import MatmulRow
 
@@ -22,12 +22,8 @@ class InterleavedMatmulRow(MatmulRow):
         return LANES * super().multiply_adds()
 
     def reaches(self) -> Iterator[Reach]:
-        a = table(self.batch_a, self.B) + run(self.M, self.am) + run(self.K, self.ak)
-        b = table(self.batch_b, self.B) + run(self.K, self.bk) + run(self.N, self.bn)
-        y = table(self.batch_y, self.B) + run(self.M, self.ym) + run(self.N, self.yn)
-        yield self.a, a * LANES
-        yield self.b, b * LANES
-        yield self.y, y * LANES
+        for operand, span in super().reaches():
+            yield operand, span * LANES
 
 
 @device
