@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.author_run import AuthorStream
@@ -46,6 +47,11 @@ class PublishedModel:
     name: str
     packages: tuple[str, ...]
     make: Callable[[], ModuleCase]
+
+
+def import_torch() -> Any:
+    """Return PyTorch; most of the bench runs without it."""
+    return import_module("torch")
 
 
 def published_model(

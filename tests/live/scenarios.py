@@ -140,18 +140,23 @@ def jack_gone_before_the_end() -> None:
         server.kill()
 
 
+def assert_survives_a_hang(player: Player, server: Server) -> None:
+    """Calls time out while the server hangs, and the abandoned stream never calls the pipeline again."""
+    server.pause()
+    assert becomes_true(player.is_still)
+    words, calls = player.words, int(player.words[CALLS])
+    assert not player.stream.stop(0.5)
+    assert not portaudio.refresh(limit_s=0.3)
+    server.resume()
+    assert player.comes_back()
+    assert words[CALLS] == calls
+
+
 def jack_hangs() -> None:
-    """Calls time out while the JACK server hangs, and the abandoned stream never calls the pipeline again."""
+    """A run survives a JACK server that hangs."""
     with _jack() as server:
         player = Player(JACK, JACK)
-        server.pause()
-        assert becomes_true(player.is_still)
-        words, calls = player.words, int(player.words[CALLS])
-        assert not player.stream.stop(0.5)
-        assert not portaudio.refresh(limit_s=0.3)
-        server.resume()
-        assert player.comes_back()
-        assert words[CALLS] == calls
+        assert_survives_a_hang(player, server)
         assert player.stream.stop(30.0)
 
 
@@ -192,17 +197,10 @@ def pulse_unplugged() -> None:
 
 
 def pulse_hangs() -> None:
-    """Calls time out while PulseAudio hangs, and the abandoned stream is not called again."""
+    """A run survives PulseAudio hanging."""
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
-        server.pause()
-        assert becomes_true(player.is_still)
-        words, calls = player.words, int(player.words[CALLS])
-        assert not player.stream.stop(0.5)
-        assert not portaudio.refresh(limit_s=0.3)
-        server.resume()
-        assert player.comes_back()
-        assert words[CALLS] == calls
+        assert_survives_a_hang(player, server)
 
 
 def through_python() -> None:

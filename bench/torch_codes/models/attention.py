@@ -4,12 +4,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-from bench.torch_codes.published_model import ModuleCase, published_model
-
-
-def _torch() -> Any:
-    return import_module("torch")
-
+from bench.torch_codes.published_model import ModuleCase, import_torch, published_model
 
 SMALL_CONFIG = {
     "vocab_size": 64,
@@ -26,7 +21,7 @@ SMALL_CONFIG = {
 
 @published_model("transformers Mistral, sliding window", "transformers")
 def mistral() -> ModuleCase:
-    hf, torch = import_module("transformers"), _torch()
+    hf, torch = import_module("transformers"), import_torch()
     model = hf.MistralModel(hf.MistralConfig(**SMALL_CONFIG, sliding_window=16))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
     return ModuleCase(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
@@ -34,7 +29,7 @@ def mistral() -> ModuleCase:
 
 @published_model("transformers Llama, 100 frames", "transformers")
 def llama_context() -> ModuleCase:
-    hf, torch = import_module("transformers"), _torch()
+    hf, torch = import_module("transformers"), import_torch()
     model = hf.LlamaModel(hf.LlamaConfig(**SMALL_CONFIG))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
     return ModuleCase(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
@@ -42,7 +37,7 @@ def llama_context() -> ModuleCase:
 
 @published_model("transformers Mimi transformer", "transformers")
 def mimi_transformer() -> ModuleCase:
-    hf, torch = import_module("transformers"), _torch()
+    hf, torch = import_module("transformers"), import_torch()
     package = import_module("transformers.models.mimi.modeling_mimi")
     small = {name: value for name, value in SMALL_CONFIG.items() if name != "vocab_size"}
     config = hf.MimiConfig(**small, sliding_window=10)
@@ -65,7 +60,7 @@ def whisper() -> ModuleCase:
         num_mel_bins=20,
         max_source_positions=100,
     )
-    return ModuleCase(hf.WhisperModel(config).encoder, _torch().randn(1, 20, 200), 100)
+    return ModuleCase(hf.WhisperModel(config).encoder, import_torch().randn(1, 20, 200), 100)
 
 
 @published_model("moshi transformer with a context", "moshi")
@@ -80,12 +75,12 @@ def moshi_transformer() -> ModuleCase:
         context=10,
         positional_embedding="rope",
     )
-    return ModuleCase(model, _torch().randn(1, 40, 32), 25)
+    return ModuleCase(model, import_torch().randn(1, 40, 32), 25)
 
 
 @published_model("rotary-embedding-torch, a window", "rotary-embedding-torch")
 def rotary() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
     embedding = import_module("rotary_embedding_torch").RotaryEmbedding(dim=8, cache_if_possible=False)
 
     class Window(torch.nn.Module):
@@ -118,7 +113,7 @@ def nemo() -> ModuleCase:
 
 def _relative_attention(shifted: bool) -> ModuleCase:
     """Return chunks of four frames that see two earlier chunks; positions by frame, or by distance and shifted."""
-    torch = _torch()
+    torch = import_torch()
     nn, width, heads, longest = torch.nn, 32, 4, 5000
 
     class Attention(nn.Module):
@@ -160,12 +155,12 @@ def _relative_attention(shifted: bool) -> ModuleCase:
 @published_model("conformer block", "conformer")
 def conformer() -> ModuleCase:
     block = import_module("conformer").ConformerBlock(dim=32, dim_head=16, heads=2, conv_causal=True)
-    return ModuleCase(block, _torch().randn(1, 40, 32), 25)
+    return ModuleCase(block, import_torch().randn(1, 40, 32), 25)
 
 
 @published_model("local-attention layer, an exact window", "local-attention")
 def local_layer() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
     attention = import_module("local_attention").LocalAttention(
         window_size=16, dim=16, causal=True, autopad=True, exact_windowsize=True
     )
@@ -197,7 +192,7 @@ def buckets() -> ModuleCase:
 
 
 def _decoder(**options: Any) -> ModuleCase:
-    package, torch = import_module("x_transformers"), _torch()
+    package, torch = import_module("x_transformers"), import_torch()
     layers = package.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, **options)
     model = package.ContinuousTransformerWrapper(
         dim_in=16, dim_out=16, max_seq_len=0, use_abs_pos_emb=False, attn_layers=layers
@@ -207,7 +202,7 @@ def _decoder(**options: Any) -> ModuleCase:
 
 @published_model("relative attention in a window, as Shaw writes it", "torch")
 def shaw() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
     nn, width, heads, far = torch.nn, 32, 4, 6
 
     class Attention(nn.Module):
@@ -230,7 +225,7 @@ def shaw() -> ModuleCase:
 
 @published_model("linear attention by running sums", "torch")
 def linear_attention() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
 
     class Attention(torch.nn.Module):
         def __init__(self) -> None:
@@ -249,7 +244,7 @@ def linear_attention() -> ModuleCase:
 
 @published_model("transformers wav2vec2-conformer attention, a window", "transformers")
 def shifted_window() -> ModuleCase:
-    hf, torch = import_module("transformers"), _torch()
+    hf, torch = import_module("transformers"), import_torch()
     package = import_module("transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer")
     config = hf.Wav2Vec2ConformerConfig(hidden_size=32, num_attention_heads=4, max_source_positions=500)
 
@@ -274,7 +269,7 @@ def shifted_window() -> ModuleCase:
 
 @published_model("Transformer-XL attention, 100 frames", "torch")
 def transformer_xl() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
     nn, width, heads = torch.nn, 32, 4
 
     class Attention(nn.Module):
@@ -305,7 +300,7 @@ def transformer_xl() -> ModuleCase:
 
 @published_model("minGRU by sums in the logarithm", "torch")
 def min_gru() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
     functions = torch.nn.functional
 
     class MinGRU(torch.nn.Module):

@@ -4,26 +4,22 @@ from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.author_streams import moshi_stream
-from bench.torch_codes.published_model import ModuleCase, published_model
+from bench.torch_codes.published_model import ModuleCase, import_torch, published_model
 
 WITHOUT_LOSSES = "without the losses, means over the whole stream"
 """The change to codecs whose losses cannot stream."""
 
 
-def _torch() -> Any:
-    return import_module("torch")
-
-
 @published_model("EnCodec encoder", "encodec")
 def encodec_encoder() -> ModuleCase:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
-    return ModuleCase(model.encoder, _torch().randn(1, 1, 4800), 24000, 320)
+    return ModuleCase(model.encoder, import_torch().randn(1, 1, 4800), 24000, 320)
 
 
 @published_model("EnCodec decoder", "encodec")
 def encodec_decoder() -> ModuleCase:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
-    return ModuleCase(model.decoder, _torch().randn(1, 128, 20), 75)
+    return ModuleCase(model.decoder, import_torch().randn(1, 128, 20), 75)
 
 
 @published_model("EnCodec quantiser", "encodec")
@@ -32,7 +28,7 @@ def encodec_quantiser() -> ModuleCase:
     for layer in model.quantizer.vq.layers:
         layer._codebook.inited.fill_(1)
         layer._codebook.embed.normal_()
-    torch = _torch()
+    torch = import_torch()
 
     class Encode(torch.nn.Module):
         def __init__(self) -> None:
@@ -48,18 +44,18 @@ def encodec_quantiser() -> ModuleCase:
 @published_model("SNAC encoder", "snac")
 def snac_encoder() -> ModuleCase:
     model = _snac()
-    return ModuleCase(model.encoder, _torch().randn(1, 1, 512), 24000)
+    return ModuleCase(model.encoder, import_torch().randn(1, 1, 512), 24000)
 
 
 @published_model("SNAC decoder", "snac")
 def snac_decoder() -> ModuleCase:
     model = _snac()
-    return ModuleCase(model.decoder, _torch().randn(1, 32, 16), 24000 / 16)
+    return ModuleCase(model.decoder, import_torch().randn(1, 32, 16), 24000 / 16)
 
 
 @published_model("SNAC encode", "snac")
 def snac_encode() -> ModuleCase:
-    return ModuleCase(_snac(), _torch().randn(1, 1, 512), 24000, options={"method": "encode"})
+    return ModuleCase(_snac(), import_torch().randn(1, 1, 512), 24000, options={"method": "encode"})
 
 
 def _snac() -> Any:
@@ -79,18 +75,18 @@ def _snac() -> Any:
 
 @published_model("DAC encoder", "descript-audio-codec")
 def dac_encoder() -> ModuleCase:
-    return ModuleCase(_dac().encoder, _torch().randn(1, 1, 512), 44100, 64)
+    return ModuleCase(_dac().encoder, import_torch().randn(1, 1, 512), 44100, 64)
 
 
 @published_model("DAC decoder", "descript-audio-codec")
 def dac_decoder() -> ModuleCase:
-    return ModuleCase(_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
+    return ModuleCase(_dac().decoder, import_torch().randn(1, 32, 24), 44100 / 16)
 
 
 @published_model("DAC encode", "descript-audio-codec")
 def dac_encode() -> ModuleCase:
     options = {"method": "encode"}
-    x = _torch().randn(1, 1, 512)
+    x = import_torch().randn(1, 1, 512)
     return ModuleCase(_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(0, 1, 2))
 
 
@@ -105,34 +101,28 @@ def _dac() -> Any:
     )
 
 
+def _vocos(padding: str) -> ModuleCase:
+    models, heads = import_module("vocos.models"), import_module("vocos.heads")
+    torch = import_torch()
+    backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
+    head = heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding=padding)
+    return ModuleCase(torch.nn.Sequential(backbone, head), torch.randn(1, 100, 24), 24000 / 256)
+
+
 @published_model("Vocos backbone and head", "vocos")
 def vocos() -> ModuleCase:
-    models, heads = import_module("vocos.models"), import_module("vocos.heads")
-    torch = _torch()
-    backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
-    return ModuleCase(
-        torch.nn.Sequential(backbone, heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding="center")),
-        torch.randn(1, 100, 24),
-        24000 / 256,
-    )
+    return _vocos("center")
 
 
 @published_model("Vocos with same padding", "vocos")
 def vocos_same() -> ModuleCase:
-    models, heads = import_module("vocos.models"), import_module("vocos.heads")
-    torch = _torch()
-    backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
-    return ModuleCase(
-        torch.nn.Sequential(backbone, heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding="same")),
-        torch.randn(1, 100, 24),
-        24000 / 256,
-    )
+    return _vocos("same")
 
 
 @published_model("Vocos features", "vocos", "torchaudio")
 def vocos_features() -> ModuleCase:
     features = import_module("vocos.feature_extractors")
-    return ModuleCase(features.MelSpectrogramFeatures(), _torch().randn(1, 4096), 24000, 256)
+    return ModuleCase(features.MelSpectrogramFeatures(), import_torch().randn(1, 4096), 24000, 256)
 
 
 def _mimi() -> Any:
@@ -142,29 +132,29 @@ def _mimi() -> Any:
 @published_model("Mimi decoder", "moshi")
 def mimi_decoder() -> ModuleCase:
     decoder = _mimi().decoder
-    return ModuleCase(decoder, _torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
+    return ModuleCase(decoder, import_torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
 
 
 @published_model("Mimi encoder", "moshi")
 def mimi_encoder() -> ModuleCase:
     encoder = _mimi().encoder
-    return ModuleCase(encoder, _torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
+    return ModuleCase(encoder, import_torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
 
 
 @published_model("Mimi transformer", "moshi")
 def mimi_transformer() -> ModuleCase:
     transformer = _mimi().decoder_transformer
-    return ModuleCase(transformer, _torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
+    return ModuleCase(transformer, import_torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
 
 
 @published_model("Mimi encode", "moshi")
 def mimi_encode() -> ModuleCase:
-    return ModuleCase(_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
+    return ModuleCase(_mimi(), import_torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
 
 
 @published_model("Mimi decode", "moshi")
 def mimi_decode() -> ModuleCase:
-    mimi, codes = _mimi(), _torch().randint(0, 2048, (1, 8, 12))
+    mimi, codes = _mimi(), import_torch().randint(0, 2048, (1, 8, 12))
     return ModuleCase(mimi, codes, 12.5, options={"method": "decode"}, twin=moshi_stream(mimi, "decode"))
 
 
@@ -190,12 +180,14 @@ def _hf_mimi() -> Any:
 
 @published_model("transformers Mimi encode", "transformers")
 def hf_mimi_encode() -> ModuleCase:
-    return ModuleCase(_hf_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
+    return ModuleCase(
+        _hf_mimi(), import_torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"}
+    )
 
 
 @published_model("transformers Mimi decode", "transformers")
 def hf_mimi_decode() -> ModuleCase:
-    torch = _torch()
+    torch = import_torch()
     return ModuleCase(_hf_mimi(), torch.randint(0, 256, (1, 8, 12)), 12.5, options={"method": "decode"})
 
 
@@ -208,17 +200,19 @@ def _hf_encodec() -> Any:
 
 @published_model("transformers EnCodec encoder", "transformers")
 def hf_encodec_encoder() -> ModuleCase:
-    return ModuleCase(_hf_encodec().encoder, _torch().randn(1, 1, 4800), 24000, 320)
+    return ModuleCase(_hf_encodec().encoder, import_torch().randn(1, 1, 4800), 24000, 320)
 
 
 @published_model("transformers EnCodec decoder", "transformers")
 def hf_encodec_decoder() -> ModuleCase:
-    return ModuleCase(_hf_encodec().decoder, _torch().randn(1, 64, 20), 75)
+    return ModuleCase(_hf_encodec().decoder, import_torch().randn(1, 64, 20), 75)
 
 
 @published_model("transformers EnCodec encode", "transformers")
 def hf_encodec_encode() -> ModuleCase:
-    return ModuleCase(_hf_encodec(), _torch().randn(1, 1, 4800), 24000, 320, options={"method": "encode"})
+    return ModuleCase(
+        _hf_encodec(), import_torch().randn(1, 1, 4800), 24000, 320, options={"method": "encode"}
+    )
 
 
 def _hf_dac() -> Any:
@@ -238,13 +232,13 @@ def _hf_dac() -> Any:
 @published_model("transformers DAC encode", "transformers")
 def hf_dac_encode() -> ModuleCase:
     options = {"method": "encode"}
-    x = _torch().randn(1, 1, 512)
+    x = import_torch().randn(1, 1, 512)
     return ModuleCase(_hf_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(1, 2, 3))
 
 
 @published_model("transformers DAC decoder", "transformers")
 def hf_dac_decoder() -> ModuleCase:
-    return ModuleCase(_hf_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
+    return ModuleCase(_hf_dac().decoder, import_torch().randn(1, 32, 24), 44100 / 16)
 
 
 @published_model("SpeechTokenizer encoder", "speechtokenizer")
@@ -261,19 +255,19 @@ def _speechtokenizer(bidirectional: bool) -> ModuleCase:
     package = import_module("speechtokenizer.modules.seanet")
     small = {"n_filters": 8, "dimension": 64, "ratios": [8, 5, 4, 2], "lstm": 2}
     model = package.SEANetEncoder(**small, bidirectional=bidirectional)
-    return ModuleCase(model, _torch().randn(1, 1, 4800), 16000, 320)
+    return ModuleCase(model, import_torch().randn(1, 1, 4800), 16000, 320)
 
 
 @published_model("SoundStream encoder", "soundstream")
 def soundstream() -> ModuleCase:
     model = import_module("soundstream").SoundStream(n_q=4, codebook_size=64, D=64, C=8)
-    return ModuleCase(model.encoder, _torch().randn(1, 1, 3200), 16000, 320)
+    return ModuleCase(model.encoder, import_torch().randn(1, 1, 3200), 16000, 320)
 
 
 @published_model("SoundStream decoder", "soundstream")
 def soundstream_decoder() -> ModuleCase:
     model = import_module("soundstream").SoundStream(n_q=4, codebook_size=64, D=64, C=8)
-    return ModuleCase(model.decoder, _torch().randn(1, 64, 12), 50)
+    return ModuleCase(model.decoder, import_torch().randn(1, 64, 12), 50)
 
 
 @published_model("HiFi-GAN generator", "speechbrain")
@@ -282,7 +276,7 @@ def hifigan() -> ModuleCase:
     model = package.HifiganGenerator(
         80, 1, "1", [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 64, [8, 8, 2, 2]
     )
-    return ModuleCase(model, _torch().randn(1, 80, 20), 22050 / 256)
+    return ModuleCase(model, import_torch().randn(1, 80, 20), 22050 / 256)
 
 
 @published_model("BigVGAN", "bigvgan")
@@ -299,12 +293,12 @@ def bigvgan() -> ModuleCase:
         activation="snakebeta",
         snake_logscale=True,
     )
-    return ModuleCase(package.BigVGAN(h), _torch().randn(1, 80, 16), 22050 / 64)
+    return ModuleCase(package.BigVGAN(h), import_torch().randn(1, 80, 16), 22050 / 64)
 
 
 @published_model("transformers UnivNet", "transformers")
 def univnet() -> ModuleCase:
-    hf, torch = import_module("transformers"), _torch()
+    hf, torch = import_module("transformers"), import_torch()
     model = hf.UnivNetModel(hf.UnivNetConfig(model_hidden_channels=16))
     return ModuleCase(
         model,
@@ -317,11 +311,11 @@ def univnet() -> ModuleCase:
 def speecht5() -> ModuleCase:
     hf = import_module("transformers")
     model = hf.SpeechT5HifiGan(hf.SpeechT5HifiGanConfig(upsample_initial_channel=64))
-    return ModuleCase(model, _torch().randn(1, 20, 80), 16000 / 256)
+    return ModuleCase(model, import_torch().randn(1, 20, 80), 16000 / 256)
 
 
 @published_model("transformers VITS HiFi-GAN", "transformers")
 def vits() -> ModuleCase:
     hf = import_module("transformers")
     model = hf.VitsModel(hf.VitsConfig(upsample_initial_channel=64)).decoder
-    return ModuleCase(model, _torch().randn(1, 192, 20), 22050 / 256)
+    return ModuleCase(model, import_torch().randn(1, 192, 20), 22050 / 256)

@@ -9,23 +9,19 @@ from unittest import mock
 import numpy as np
 
 from bench.torch_codes.author_streams import denoiser_stream
-from bench.torch_codes.published_model import ModuleCase, published_model
-
-
-def _torch() -> Any:
-    return import_module("torch")
+from bench.torch_codes.published_model import ModuleCase, import_torch, published_model
 
 
 @published_model("denoiser Demucs", "denoiser")
 def denoiser() -> ModuleCase:
     model = import_module("denoiser.demucs").Demucs(hidden=4, depth=3, resample=2, normalize=False)
-    return ModuleCase(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
+    return ModuleCase(model, import_torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
 
 
 @published_model("denoiser Demucs without resampling", "denoiser")
 def denoiser_plain() -> ModuleCase:
     model = import_module("denoiser.demucs").Demucs(hidden=4, depth=3, resample=1, normalize=False)
-    return ModuleCase(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
+    return ModuleCase(model, import_torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
 
 
 @published_model("asteroid ConvTasNet, causal", "asteroid")
@@ -41,7 +37,7 @@ def asteroid_tasnet() -> ModuleCase:
         norm_type="cLN",
         causal=True,
     )
-    return ModuleCase(model, _torch().randn(1, 800), 8000)
+    return ModuleCase(model, import_torch().randn(1, 800), 8000)
 
 
 @published_model("asteroid ConvTasNet, global norm", "asteroid")
@@ -49,7 +45,7 @@ def asteroid_tasnet_global() -> ModuleCase:
     model = import_module("asteroid.models").ConvTasNet(
         2, n_filters=64, bn_chan=32, hid_chan=64, skip_chan=32, n_blocks=2, n_repeats=1
     )
-    return ModuleCase(model, _torch().randn(1, 800), 8000)
+    return ModuleCase(model, import_torch().randn(1, 800), 8000)
 
 
 @published_model("asteroid DPRNN", "asteroid")
@@ -57,7 +53,7 @@ def asteroid_dprnn() -> ModuleCase:
     model = import_module("asteroid.models").DPRNNTasNet(
         2, n_repeats=2, hid_size=16, bn_chan=16, chunk_size=20, norm_type="cLN", bidirectional=False
     )
-    return ModuleCase(model, _torch().randn(1, 800), 8000)
+    return ModuleCase(model, import_torch().randn(1, 800), 8000)
 
 
 @published_model("asteroid DCCRN", "asteroid")
@@ -71,26 +67,29 @@ def asteroid_dccrn() -> ModuleCase:
     with mock.patch.object(np, "prod", integer_product):
         model = models.DCCRNet(architecture="DCCRN-CL")
     return ModuleCase(
-        model, _torch().randn(1, 8000), 16000, change="a size made an int, without which PyTorch refuses it"
+        model,
+        import_torch().randn(1, 8000),
+        16000,
+        change="a size made an int, without which PyTorch refuses it",
     )
 
 
 @published_model("asteroid LSTM-TasNet", "asteroid")
 def asteroid_lstm() -> ModuleCase:
     model = import_module("asteroid.models").LSTMTasNet(2, hid_size=32, n_layers=2, bidirectional=False)
-    return ModuleCase(model, _torch().randn(1, 800), 8000)
+    return ModuleCase(model, import_torch().randn(1, 800), 8000)
 
 
 @published_model("asteroid SuDoRM-RF", "asteroid")
 def asteroid_sudormrf() -> ModuleCase:
     model = import_module("asteroid.models").SuDORMRFNet(2, bn_chan=16, num_blocks=2, n_filters=32)
-    return ModuleCase(model, _torch().randn(1, 800), 8000)
+    return ModuleCase(model, import_torch().randn(1, 800), 8000)
 
 
 @published_model("asteroid DeMask", "asteroid")
 def asteroid_demask() -> ModuleCase:
     model = import_module("asteroid.models").DeMask(norm_type="cLN")
-    return ModuleCase(model, _torch().randn(1, 8192), 16000)
+    return ModuleCase(model, import_torch().randn(1, 8192), 16000)
 
 
 @published_model("torchaudio ConvTasNet", "torchaudio")
@@ -98,18 +97,18 @@ def torchaudio_tasnet() -> ModuleCase:
     model = import_module("torchaudio.models").ConvTasNet(
         2, enc_num_feats=32, msk_num_feats=16, msk_num_hidden_feats=32, msk_num_layers=2, msk_num_stacks=1
     )
-    return ModuleCase(model, _torch().randn(1, 1, 803), 8000)
+    return ModuleCase(model, import_torch().randn(1, 1, 803), 8000)
 
 
 @published_model("speechbrain mask network", "speechbrain")
 def speechbrain_tasnet() -> ModuleCase:
-    package, torch = import_module("speechbrain.lobes.models.conv_tasnet"), _torch()
+    package, torch = import_module("speechbrain.lobes.models.conv_tasnet"), import_torch()
     return ModuleCase(package.MaskNet(32, 16, 32, 3, 3, 2, 2, "cLN", True), torch.randn(1, 32, 60), 2000)
 
 
 @published_model("ESPnet TCN separator", "espnet")
 def espnet_tcn() -> ModuleCase:
-    package, torch = import_module("espnet2.enh.separator.tcn_separator"), _torch()
+    package, torch = import_module("espnet2.enh.separator.tcn_separator"), import_torch()
     model = package.TCNSeparator(
         32, layer=3, stack=2, bottleneck_dim=16, hidden_dim=32, causal=True, norm_type="cLN"
     )
@@ -118,21 +117,21 @@ def espnet_tcn() -> ModuleCase:
 
 @published_model("ESPnet RNN separator", "espnet")
 def espnet_rnn() -> ModuleCase:
-    package, torch = import_module("espnet2.enh.separator.rnn_separator"), _torch()
+    package, torch = import_module("espnet2.enh.separator.rnn_separator"), import_torch()
     model = package.RNNSeparator(32, rnn_type="lstm", layer=2, unit=32)
     return ModuleCase(model, {"input": torch.randn(1, 60, 32), "ilens": torch.tensor([60])}, 100)
 
 
 @published_model("Open-Unmix, one direction", "openunmix")
 def openunmix() -> ModuleCase:
-    package, torch = import_module("openunmix.model"), _torch()
+    package, torch = import_module("openunmix.model"), import_torch()
     model = package.OpenUnmix(nb_bins=257, nb_channels=1, hidden_size=64, unidirectional=True)
     return ModuleCase(model, torch.rand(1, 1, 257, 40), 100)
 
 
 @published_model("Open-Unmix, both directions", "openunmix")
 def openunmix_both() -> ModuleCase:
-    package, torch = import_module("openunmix.model"), _torch()
+    package, torch = import_module("openunmix.model"), import_torch()
     return ModuleCase(
         package.OpenUnmix(nb_bins=257, nb_channels=1, hidden_size=64), torch.rand(1, 1, 257, 40), 100
     )
@@ -150,7 +149,7 @@ def demucs() -> ModuleCase:
         normalize=False,
         resample=False,
     )
-    return ModuleCase(model, _torch().randn(1, 2, 4096), 44100)
+    return ModuleCase(model, import_torch().randn(1, 2, 4096), 44100)
 
 
 @published_model("BS-RoFormer", "bs-roformer")
@@ -164,7 +163,7 @@ def bs_roformer() -> ModuleCase:
         freq_transformer_depth=1,
         flash_attn=False,
     )
-    return ModuleCase(model, _torch().randn(1, 16384), 44100)
+    return ModuleCase(model, import_torch().randn(1, 16384), 44100)
 
 
 @published_model("DeepFilterNet 3", "deepfilternet")
@@ -173,7 +172,7 @@ def deepfilternet() -> ModuleCase:
     stub.AudioMetaData = object
     sys.modules.setdefault("torchaudio.backend", ModuleType("torchaudio.backend"))
     sys.modules.setdefault(stub.__name__, stub)
-    package, torch = import_module("df.deepfilternet3"), _torch()
+    package, torch = import_module("df.deepfilternet3"), import_torch()
     import_module("df.config").config.use_defaults()
     model = package.DfNet(torch.rand(481, 32), torch.rand(32, 481))
     return ModuleCase(
@@ -191,6 +190,6 @@ def deepfilternet() -> ModuleCase:
 
 @published_model("PyNeuralFx gated convolutions", "pyneuralfx")
 def gated_effect() -> ModuleCase:
-    package, torch = import_module("pyneuralfx.models.cnn.gcn"), _torch()
+    package, torch = import_module("pyneuralfx.models.cnn.gcn"), import_torch()
     model = package.SnapShotGCN(1, 1, 44100, n_blocks=4, n_channels=4)
     return ModuleCase(model, {"x": torch.randn(1, 1, 400), "c": None}, 44100)

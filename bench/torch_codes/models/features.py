@@ -3,39 +3,34 @@
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
-from bench.torch_codes.published_model import ModuleCase, published_model
-
-
-def _torch() -> Any:
-    return import_module("torch")
+from bench.torch_codes.published_model import ModuleCase, import_torch, published_model
 
 
 @published_model("nnAudio MelSpectrogram", "nnAudio")
 def nnaudio_mel() -> ModuleCase:
     package = import_module("nnAudio.features")
     model = package.MelSpectrogram(sr=16000, n_fft=512, n_mels=40, hop_length=160, verbose=False)
-    return ModuleCase(model, _torch().randn(1, 3200), 16000, 160)
+    return ModuleCase(model, import_torch().randn(1, 3200), 16000, 160)
 
 
 @published_model("nnAudio STFT, magnitudes", "nnAudio")
 def nnaudio_stft() -> ModuleCase:
     package = import_module("nnAudio.features")
     model = package.STFT(n_fft=256, hop_length=128, output_format="Magnitude", verbose=False)
-    return ModuleCase(model, _torch().randn(1, 2560), 16000, 128)
+    return ModuleCase(model, import_torch().randn(1, 2560), 16000, 128)
 
 
 @published_model("nnAudio CQT", "nnAudio")
 def nnaudio_cqt() -> ModuleCase:
     package = import_module("nnAudio.features")
     model = package.CQT1992v2(sr=8000, hop_length=160, fmin=220, n_bins=24, verbose=False)
-    return ModuleCase(model, _torch().randn(1, 4800), 8000, 160)
+    return ModuleCase(model, import_torch().randn(1, 4800), 8000, 160)
 
 
 @published_model("torchlibrosa log mel", "torchlibrosa")
 def torchlibrosa_mel() -> ModuleCase:
-    package, torch = import_module("torchlibrosa"), _torch()
+    package, torch = import_module("torchlibrosa"), import_torch()
     spectrum = package.Spectrogram(n_fft=512, hop_length=160)
     return ModuleCase(
         torch.nn.Sequential(spectrum, package.LogmelFilterBank(sr=16000, n_fft=512, n_mels=40)),
@@ -47,7 +42,7 @@ def torchlibrosa_mel() -> ModuleCase:
 
 @published_model("asteroid-filterbanks, there and back", "asteroid-filterbanks")
 def filterbanks() -> ModuleCase:
-    package, torch = import_module("asteroid_filterbanks"), _torch()
+    package, torch = import_module("asteroid_filterbanks"), import_torch()
     encoder, decoder = (
         make(package.STFTFB(n_filters=64, kernel_size=64, stride=16))
         for make in (package.Encoder, package.Decoder)
@@ -57,7 +52,7 @@ def filterbanks() -> ModuleCase:
 
 @published_model("residual vector quantiser", "vector-quantize-pytorch")
 def residual_quantiser() -> ModuleCase:
-    package, torch = import_module("vector_quantize_pytorch"), _torch()
+    package, torch = import_module("vector_quantize_pytorch"), import_torch()
     model = package.ResidualVQ(dim=16, codebook_size=64, num_quantizers=4)
     return ModuleCase(
         model,
@@ -71,7 +66,7 @@ def residual_quantiser() -> ModuleCase:
 
 @published_model("finite scalar quantiser", "vector-quantize-pytorch")
 def scalar_quantiser() -> ModuleCase:
-    package, torch = import_module("vector_quantize_pytorch"), _torch()
+    package, torch = import_module("vector_quantize_pytorch"), import_torch()
     return ModuleCase(
         package.FSQ(levels=[8, 5, 5, 5]), torch.randn(1, 40, 4), 50, options={"dynamic": {"z": {1: "T"}}}
     )
@@ -79,7 +74,7 @@ def scalar_quantiser() -> ModuleCase:
 
 @published_model("audio-encoders-pytorch encoder", "audio-encoders-pytorch")
 def audio_encoder() -> ModuleCase:
-    package, torch = import_module("audio_encoders_pytorch"), _torch()
+    package, torch = import_module("audio_encoders_pytorch"), import_torch()
     model = package.Encoder1d(
         in_channels=2, channels=8, multipliers=[2, 1, 1], factors=[2, 2], num_blocks=[1, 1]
     )
@@ -98,24 +93,24 @@ def htdemucs() -> ModuleCase:
         bottom_channels=16,
         use_train_segment=False,
     )
-    return ModuleCase(model, _torch().randn(1, 2, 8192), 44100)
+    return ModuleCase(model, import_torch().randn(1, 2, 8192), 44100)
 
 
 @published_model("MDCT, there and back", "torch-mdct")
 def modified_cosine_transform() -> ModuleCase:
-    package, torch = import_module("torch_mdct"), _torch()
+    package, torch = import_module("torch_mdct"), import_torch()
     return ModuleCase(torch.nn.Sequential(package.MDCT(64), package.IMDCT(64)), torch.randn(1, 800), 16000)
 
 
 @published_model("julius resampling", "julius")
 def julius_resampling() -> ModuleCase:
-    return ModuleCase(import_module("julius").ResampleFrac(4, 5), _torch().randn(1, 1, 800), 16000)
+    return ModuleCase(import_module("julius").ResampleFrac(4, 5), import_torch().randn(1, 1, 800), 16000)
 
 
 @published_model("julius bands", "julius")
 def julius_bands() -> ModuleCase:
     model = import_module("julius").SplitBands(16000, n_bands=4, fft=False)
-    return ModuleCase(model, _torch().randn(1, 1, 2000), 16000)
+    return ModuleCase(model, import_torch().randn(1, 1, 2000), 16000)
 
 
 @published_model("penn FCNF0", "penn")
@@ -123,5 +118,8 @@ def penn() -> ModuleCase:
     sys.modules.setdefault("torbi", ModuleType("torbi"))
     model = import_module("penn").model.Fcnf0()
     return ModuleCase(
-        model, _torch().randn(1, 1, 1024), 8000, change="without its decoder, which needs an older PyTorch"
+        model,
+        import_torch().randn(1, 1, 1024),
+        8000,
+        change="without its decoder, which needs an older PyTorch",
     )

@@ -1,17 +1,12 @@
 """Pipelines of PyTorch's own transforms."""
 
-from importlib import import_module
 from typing import Any
 
-from bench.torch_codes.published_model import ModuleCase, published_model
-
-
-def _torch() -> Any:
-    return import_module("torch")
+from bench.torch_codes.published_model import ModuleCase, import_torch, published_model
 
 
 def _module_of(forward: Any) -> Any:
-    torch = _torch()
+    torch = import_torch()
 
     class Written(torch.nn.Module):
         def __init__(self) -> None:
@@ -32,7 +27,7 @@ def mask_spectrum() -> ModuleCase:
         mask = torch.sigmoid(self.gru(z.abs().transpose(1, 2))[0]).transpose(1, 2)
         return torch.istft(z * mask, 64, 16, window=self.window, length=x.shape[-1])
 
-    return ModuleCase(_module_of(forward), _torch().randn(1, 512), 16000, 16)
+    return ModuleCase(_module_of(forward), import_torch().randn(1, 512), 16000, 16)
 
 
 @published_model("stft, complex mask, istft", "torch")
@@ -42,7 +37,7 @@ def complex_masked() -> ModuleCase:
         phase = self.gru(torch.log1p(z.abs()).transpose(1, 2))[0].transpose(1, 2)
         return torch.istft(z * torch.exp(1j * phase), 64, 16, window=self.window)
 
-    return ModuleCase(_module_of(forward), _torch().randn(1, 512), 16000, 16)
+    return ModuleCase(_module_of(forward), import_torch().randn(1, 512), 16000, 16)
 
 
 @published_model("stft, magnitude and phase, istft", "torch")
@@ -53,7 +48,7 @@ def polar() -> ModuleCase:
         mask = torch.sigmoid(self.gru(magnitude.transpose(1, 2))[0]).transpose(1, 2)
         return torch.istft(torch.polar(magnitude * mask, phase), 64, 16, window=self.window)
 
-    return ModuleCase(_module_of(forward), _torch().randn(1, 512), 16000, 16)
+    return ModuleCase(_module_of(forward), import_torch().randn(1, 512), 16000, 16)
 
 
 @published_model("linear interpolation", "torch")
@@ -62,5 +57,5 @@ def interpolate() -> ModuleCase:
         return torch.nn.functional.interpolate(x, scale_factor=4, mode="linear")
 
     return ModuleCase(
-        _module_of(forward), _torch().randn(1, 4, 40), 100, options={"dynamic": {"x": {2: "T"}}}
+        _module_of(forward), import_torch().randn(1, 4, 40), 100, options={"dynamic": {"x": {2: "T"}}}
     )

@@ -165,6 +165,14 @@ def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
     return changed
 
 
+def assert_python_agrees(program: NativeProgram) -> None:
+    """A step of the kernels as Python gives the compiled results."""
+    feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
+    compiled = program.spawn().step(feed)
+    for output, array in run_as_python(program, feed).items():
+        np.testing.assert_allclose(compiled[output], array, 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize("name", STACKS)
 def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     proto = half_weights(stack(name))
@@ -177,10 +185,7 @@ def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     feeds = draw_feeds(program.model, 33, seed=3)
     Expected(offline, feeds).require(run_whole(program.spawn(), feeds, np.nan)[0])
     assert all(error.largest == 0 for error in rounding_losses(program.model, "bf16"))
-    feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
-    compiled = program.spawn().step(feed)
-    for output, array in run_as_python(program, feed).items():
-        np.testing.assert_allclose(compiled[output], array, 1e-5, 1e-5)
+    assert_python_agrees(program)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -190,10 +195,7 @@ def test_kernels_as_python_give_the_compiled_results(name: str, form: str) -> No
     assert isinstance(program, NativeProgram)
     used = {row.kernel for row in program.instructions}
     assert any(kernel.endswith(form) for kernel in used)
-    feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
-    compiled = program.spawn().step(feed)
-    for output, array in run_as_python(program, feed).items():
-        np.testing.assert_allclose(compiled[output], array, 1e-5, 1e-5)
+    assert_python_agrees(program)
 
 
 @pytest.mark.parametrize("form", FORMS)

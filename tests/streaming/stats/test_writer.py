@@ -1,12 +1,9 @@
 """Written statistics of a live run are read back line by line, also after a failure."""
 
 import json
-import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
@@ -20,6 +17,7 @@ from streaming.stats.live_statistics import Counters, LiveStatistics
 from streaming.stats.reader import read_stats
 from streaming.stats.writer import StatsWriter
 from tests.sources import ROOT
+from tests.streaming.file_size_limit import limit_files
 from tests.streaming.stats.simulated_statistics import (
     DELAY,
     SETUP,
@@ -158,23 +156,12 @@ def test_a_killed_run_has_all_but_its_last_interval(tmp_path: Path) -> None:
     assert read_quietly(path).statistics.elapsed_s == 4
 
 
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """Files of this process may not become larger than this many bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_missing_lines_follow_after_a_full_disk(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
     whole = path.read_bytes()
-    with file_size_limit(len(whole) + 100):
+    with limit_files(len(whole) + 100):
         writer.update(series[1])
         assert "File too large at 2.0 s; the missing intervals follow in one line" in str(writer.problem)
         assert path.read_bytes() == whole
@@ -193,7 +180,7 @@ def test_a_file_on_a_full_disk_ends_without_a_summary(tmp_path: Path, series: li
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
-    with file_size_limit(path.stat().st_size + 1):
+    with limit_files(path.stat().st_size + 1):
         writer.close(series[1])
     assert "the file ends without a summary" in str(writer.problem)
     assert read_quietly(path).statistics.elapsed_s == 1
@@ -218,7 +205,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, name: str, rea
 
 def test_a_full_disk_is_refused_at_the_start(tmp_path: Path) -> None:
     with (
-        file_size_limit(10),
+        limit_files(10),
         pytest.raises(InputError, match=r"cannot be written \(File too large\)"),
     ):
         StatsWriter(tmp_path / "o.jsonl", SETUP)

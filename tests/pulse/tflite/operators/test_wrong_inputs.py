@@ -67,6 +67,15 @@ def test_a_subgraph_that_runs_itself_is_refused(op: str) -> None:
         pulse.load(file_bytes(graph)).analyse()
 
 
+def choice() -> list[SubgraphBuilder]:
+    """A graph that chooses between two, which have no nodes yet."""
+    main, *branches = (SubgraphBuilder(name) for name in ("main", "then", "else"))
+    inputs = [main.input((), "bool", "go"), main.input((1, -1))]
+    subgraphs = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
+    main.outputs.append(main.result("IF", inputs, (1, -1), "IfOptions", **subgraphs))
+    return [main, *branches]
+
+
 LATE_BRANCHES = {
     "SQUEEZE": "and the branches differ: .*; give inputs fixed sizes or values",
     "MULTINOMIAL": "so both branches are needed, and the else_branch does not load: .*MULTINOMIAL.*; give inputs",
@@ -75,10 +84,7 @@ LATE_BRANCHES = {
 
 @pytest.mark.parametrize("else_op", LATE_BRANCHES)
 def test_branches_of_a_condition_known_late_must_agree(else_op: str) -> None:
-    main, *branches = (SubgraphBuilder(name) for name in ("main", "then", "else"))
-    inputs = [main.input((), "bool", "go"), main.input((1, -1))]
-    choice = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
-    main.outputs.append(main.result("IF", inputs, (1, -1), "IfOptions", **choice))
+    main, *branches = choice()
     for branch, op in zip(branches, ("ABS", else_op)):
         branch.outputs.append(branch.result(op, [branch.input((1, -1))], (1, -1)))
     reason = rf"\(IF\): its condition go is only known while running, {LATE_BRANCHES[else_op]}"
@@ -87,10 +93,7 @@ def test_branches_of_a_condition_known_late_must_agree(else_op: str) -> None:
 
 
 def test_branches_with_different_numbers_of_results_are_refused() -> None:
-    main, *branches = (SubgraphBuilder(name) for name in ("main", "then", "else"))
-    inputs = [main.input((), "bool", "go"), main.input((1, -1))]
-    choice = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
-    main.outputs.append(main.result("IF", inputs, (1, -1), "IfOptions", **choice))
+    main, *branches = choice()
     for branch, count in zip(branches, (1, 2)):
         source = branch.input((1, -1))
         branch.outputs += [branch.result("ABS", [source], (1, -1)) for _ in range(count)]
