@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from pulse.program.program import Program
 from pulse.support.record import record
 from streaming.audio.aligned_audio import AlignedAudio, RoutedAudio
 from streaming.audio.channels import Samples
-from streaming.audio.output_files import AudioOutput, FramesOutput, OutputRoute, WrittenAudio, count_nonfinite
-from streaming.audio.target import Target, event_count
+from streaming.audio.output_files import AudioOutput, FramesOutput, OutputRoute, WrittenAudio
 from streaming.latency import Latency
 from streaming.session import Session
 
@@ -239,13 +237,13 @@ def _split_inputs(
 
 def stream_arrays(
     program: Program,
-    arrays: dict[str, Array],
-    targets: dict[str, Path | Target],
+    arrays: Mapping[str, Array],
+    route: OutputRoute,
     rate_hz: float | None,
     deadline_s: float | None,
     advance: Advance,
 ) -> FileRun:
-    """Run arrays through any model; each output goes to its .npy, .csv or other target.
+    """Run arrays through any model; one output goes to its .npy, .csv or other target.
 
     Raises InputError: an input has no array, or one that does not fit
     """
@@ -254,41 +252,23 @@ def stream_arrays(
     missing = ports.keys() - arrays.keys()
     if missing:
         raise InputError(f"no array for input {', '.join(sorted(missing))}; the file has {', '.join(arrays)}")
-    constants = {name: _as_port_type(port, arrays[name]) for name, port in ports.items() if not port.streams}
-    streaming = {name: _as_port_type(port, arrays[name]) for name, port in ports.items() if port.streams}
-    latency = Latency(deadline_s)
-    timer = _TimedSession(Session(program, constants), latency)
+    streaming, constants = _split_inputs(program, (), arrays)
+    timer = _TimedSession(Session(program, constants), Latency(deadline_s))
     timer.session.check(streaming)
     with ExitStack() as stack:
-        files = {
-            port.name: stack.enter_context(_target(targets[port.name]).frames_writer(port, rate_hz))
-            for port in program.outputs
-            if port.name in targets
-        }
-        symbols = nonfinite = 0
+        out, symbols = FramesOutput(stack, route, rate_hz), 0
         total = max(
             int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
         )
         for ready in timer.push(streaming):
-            for name, file in files.items():
-                if name in ready:
-                    nonfinite += count_nonfinite(ready[name])
-                    file.write(ready[name])
+            out.write([ready])
             symbols += program.pulse
             advance(min(symbols, total), total)
-        flushed = timer.session.flush()
-        for name, file in files.items():
-            nonfinite += count_nonfinite(flushed[name])
-            file.write(flushed[name])
-    counts = [count for file in files.values() if (count := event_count(file)) is not None]
+        out.write([timer.session.flush()])
     elapsed_s = time.perf_counter() - start_s
     return FileRun(
-        timer.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(counts) if counts else None
+        timer.session.frames_in, 1, out.nonfinite, timer.latency, elapsed_s, events=out.event_count
     )
-
-
-def _target(target: Path | Target) -> Target:
-    return target if isinstance(target, Target) else Target.of_frames(target)
 
 
 def _as_port_type(port: Port, array: Array) -> Array:

@@ -8,9 +8,11 @@ import numpy as np
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.support.record import record
+from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import AudioSource, Clipping
+from streaming.audio.pipes import TableStream
 from streaming.audio.resampling import Resampler
-from streaming.audio.target import Target, event_count
+from streaming.audio.target import Target
 
 
 @record
@@ -83,7 +85,7 @@ class FramesOutput:
     @property
     def event_count(self) -> int | None:
         """The number of events; None if frames are written."""
-        return event_count(self._file)
+        return None if isinstance(self._file, FramesFile | TableStream) else self._file.event_count
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
         """Write the ready frames of one stream, if it has any."""

@@ -173,11 +173,6 @@ class Target:
             raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
 
 
-def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
-    """Return the number of events that a writer has found; None if it writes frames."""
-    return None if isinstance(writer, FramesFile | TableStream) else writer.event_count
-
-
 def _name(path: Path) -> str:
     return STANDARD_OUTPUT if str(path) in OUTPUT_NAMES else str(path)
 

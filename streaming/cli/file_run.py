@@ -47,7 +47,8 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, sour
         target = _with_stdout(target, text=True)
     with progress(f"{source.name} -> {path.name}", not target.is_terminal) as advance:
         deadline_s = opened.deadline_s(program.pulse)
-        result = stream_arrays(program, arrays, {output.name: target}, opened.rate_hz, deadline_s, advance)
+        write = OutputRoute((output,), target)
+        result = stream_arrays(program, arrays, write, opened.rate_hz, deadline_s, advance)
     return FileReport(opened, program, result, str(source), str(path), [output.name])
 
 
