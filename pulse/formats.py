@@ -31,13 +31,7 @@ def _tensorflow(content: Content, options: ReadOptions) -> Model:
     from pulse.tensorflow.tensorflow_model import load
 
     assert isinstance(content.source, Path | bytes)
-    return load(
-        content.source,
-        inputs=options.inputs,
-        constants=options.constants,
-        signature=options.signature,
-        budget=options.budget,
-    )
+    return load(content.source, **options.of_reader("signature"))
 
 
 def _supports_tensorflow(op_type: str) -> bool:
@@ -55,28 +49,14 @@ def _nnef(content: Content, options: ReadOptions) -> Model:
     if options.signature is not None:
         raise LoadError(f"{content.path or 'the model'}: NNEF has no signatures; omit {spell('signature')}")
     proto = read_nnef(Files.of(content.source), options.budget)
-    return read_onnx(
-        proto,
-        inputs=options.inputs,
-        constants=options.constants,
-        ignore_value_info=options.ignore_value_info,
-        budget=options.budget,
-    )
+    return read_onnx(proto, **options.of_reader("ignore_value_info"))
 
 
 def _tflite(content: Content, options: ReadOptions) -> Model:
     from pulse.tflite.read.opening import load
 
     assert isinstance(content.source, Path | bytes)
-    return model_of(
-        load(
-            content.source,
-            inputs=options.inputs,
-            constants=options.constants,
-            signature=options.signature,
-            budget=options.budget,
-        )
-    )
+    return model_of(load(content.source, **options.of_reader("signature")))
 
 
 for row in (

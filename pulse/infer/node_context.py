@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class NodeContext(FileNode):
             raise self.error(f"its {subject} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
-    def with_name(self, wire_name: str) -> "NodeContext":
+    def with_name(self, wire_name: str) -> Self:
         """Return the same node, with another name for its wires."""
         return replace(self, wire_name=wire_name)
 

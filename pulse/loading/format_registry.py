@@ -35,6 +35,10 @@ class ReadOptions:
     budget: Mapping[str, float] | None = None
     signature: str | None = None
 
+    def of_reader(self, *others: str) -> dict[str, Any]:
+        """Return, by name, the options that every reader of nodes takes, and others."""
+        return {name: getattr(self, name) for name in ("inputs", "constants", "budget", *others)}
+
 
 @record
 class Content:
@@ -120,9 +124,7 @@ def _read_onnx(content: Content, options: ReadOptions) -> Model:
         raise LoadError(
             f"{content.path or 'the model'}: an ONNX file has no signatures; omit {spell('signature')}"
         )
-    model = read_onnx(
-        content.source, options.inputs, options.constants, options.ignore_value_info, options.budget
-    )
+    model = read_onnx(content.source, **options.of_reader("ignore_value_info"))
     title = model.metadata.get(TITLE, "")
     if is_exported(model.metadata) and is_title(title):
         model.title = title

@@ -6,7 +6,7 @@ wires of i64, as shapes are. Quantised constants are as they are stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -45,9 +45,6 @@ class TfliteNode(NodeContext):
     output_tensors: tuple[Tensor, ...] = ()
     body: Body = field(default=_no_body)
     inner: tuple[Tensor, ...] = ()
-
-    def with_name(self, wire_name: str) -> "TfliteNode":
-        return replace(self, wire_name=wire_name)
 
     @property
     def has_codes(self) -> bool:

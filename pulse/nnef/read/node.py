@@ -51,7 +51,7 @@ class SymbolicSizes:
 
     def wire(self, dim: TDim) -> NnefWire:
         """Compute a size, an i64 scalar. Raises WriteError: a symbol is not a size of an input."""
-        return NnefWire(self._dims.write(dim), LONG, ())
+        return NnefWire(self._dims.length(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
         if symbol not in self.axis_of:

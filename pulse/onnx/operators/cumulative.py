@@ -3,9 +3,10 @@
 import numpy as np
 
 from pulse.dim import ZERO, TDim
-from pulse.facts import TypedFact, dtype_name
+from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
+from pulse.infer.scan_body import ScanBody
 from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.time import only_valid
 from pulse.onnx.registry import onnx_op
@@ -16,10 +17,9 @@ from pulse.ops.conv import NO_PAD
 from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
-from pulse.ops.scan import Scan, ScanAxis
+from pulse.ops.scan import ScanAxis
 from pulse.ops.shape import Expand
 from pulse.ops.slice import Slice
-from pulse.typed import TypedGraph, TypedNetwork, add_source
 from pulse.wiring import wire
 
 
@@ -33,10 +33,14 @@ def cum_prod(node: NodeContext) -> OutletId:
         return _scan_by_doubling(node, axis, int(size))
     frame = x.without_axis(axis)
     scan_axis = ScanAxis(axis, node.flag("reverse"))
-    op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (scan_axis,), (scan_axis,))
     one = node.constant(np.ones((), x.dtype), "one")
     first = one if not frame.rank else node.wire(Expand(frame.shape), [one], "first")
-    return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]
+    scanned = ScanBody()
+    before = scanned.add_state("P", frame, first)
+    factors = [before, scanned.add_frames("x", frame, node.input(0), scan_axis)]
+    after = wire(scanned.graph, "product", Elementwise("mul"), factors)[0]
+    made = before if node.flag("exclusive") else after
+    return scanned.wire(node, node.wire_name, [after], [made], scan_axis)[0]
 
 
 def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
@@ -59,15 +63,6 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
         x = node.apply("mul", x, shift(x, reach, f"moved{reach}"), suffix=f"product{reach}")
         reach *= 2
     return node.name_result(x)
-
-
-def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
-    """Return one frame: the product so far, and the output."""
-    graph = TypedGraph()
-    before, x = graph.inputs = [add_source(graph, name, frame) for name in ("P", "x")]
-    after = wire(graph, "product", Elementwise("mul"), [before, x])[0]
-    graph.set_outputs([after, before if exclusive else after], ["after", "y"])
-    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")
 
 
 @onnx_op("CumSum")

@@ -1,7 +1,5 @@
 """Time inside the file: pulses so far, the stream's end, and positions made from both."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pulse.dim import Symbol, TDim
@@ -14,18 +12,17 @@ PULSES, END = "pulses", "end"
 """The names of the two registers, i64 scalars."""
 
 
-class ClockWriter:
-    """Writes positions; the file has only those that the model needs.
+class ClockWriter(DimWriter):
+    """Writes positions and lengths; the file has only those that the model needs.
 
     The position of the first frame of a pulse is ``pulses * step``, step being the frames of that wire in a pulse.
     """
 
     def __init__(self, graph: GraphWriter, symbol: Symbol, is_offline: bool = False) -> None:
-        self._graph = graph
+        super().__init__(graph, self._end_of)
         self.symbol = symbol
         self.is_offline = is_offline
         """Whether the file is an offline model: the length of a stream is the size of an input."""
-        self._dims = DimWriter(graph, self._symbol)
         self._pulses: str | None = None
         self.end: str | None = None
         """The name of the input with the stream's length; None while nothing needs it."""
@@ -44,20 +41,16 @@ class ClockWriter:
             self.end = free or self._graph.names.new(END)
         return self.end
 
-    def length(self, dim: TDim) -> str:
-        """Compute the frames of a wire in the whole stream."""
-        return self._dims.write(dim)
-
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
         """Compute ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
         offsets = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
-        return self._plus(
+        return self._after(
             step, self._graph.constant(offsets, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
         )
 
     def position(self, step: int, low: int) -> str:
         """Compute ``pulses*step + low``, an i64 scalar."""
-        return self._base(step) if low == 0 else self._plus(step, self.number(low), str(low))
+        return self._base(step) if low == 0 else self._after(step, self.number(low), str(low))
 
     def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
         """Return which positions are not negative, and less than a length; None if there is no condition."""
@@ -79,26 +72,20 @@ class ClockWriter:
         if offset <= 0:
             return self.number(0)
         frames_before = self.add_op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
-        not_negative = self.add_op("Max", [frames_before, self.number(0)], f"0..{offset}-{step}p")
-        return self.add_op("Min", [not_negative, self.number(step)], f"start.{step}.{offset}")
+        return self._within(step, frames_before, f"{offset}-{step}p", f"start.{step}.{offset}")
 
     def stop(self, step: int, offset: int, length: TDim) -> str:
         """Return how many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
-        frames_before = self.add_op(
-            "Sub", [self.length(length), self.position(step, -offset)], f"{length}-{step}p+{offset}"
-        )
-        not_negative = self.add_op("Max", [frames_before, self.number(0)], f"0..{length}-{step}p+{offset}")
-        return self.add_op("Min", [not_negative, self.number(step)], f"stop.{length}.{step}.{offset}")
+        text = f"{length}-{step}p+{offset}"
+        frames_before = self.add_op("Sub", [self.length(length), self.position(step, -offset)], text)
+        return self._within(step, frames_before, text, f"stop.{length}.{step}.{offset}")
 
-    def add_op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """Add integer arithmetic on positions; ``text`` identifies it."""
-        return self._dims.add_op(op_type, inputs, text)
+    def _within(self, step: int, frames: str, frames_text: str, text: str) -> str:
+        """Return a number of frames limited to 0 … step; both texts identify it."""
+        not_negative = self.add_op("Max", [frames, self.number(0)], f"0..{frames_text}")
+        return self.add_op("Min", [not_negative, self.number(step)], text)
 
-    def number(self, value: int) -> str:
-        """Return a stored i64 scalar."""
-        return self._dims.number(value)
-
-    def _symbol(self, symbol: Symbol) -> str:
+    def _end_of(self, symbol: Symbol) -> str:
         if symbol != self.symbol:
             raise WriteError(
                 f"a length depends on {symbol.name}, which does not stream; fix it with {spell('inputs')}"
@@ -110,5 +97,5 @@ class ClockWriter:
             return self.pulses
         return self.add_op("Mul", [self.pulses, self.number(step)], f"pulses*{step}")
 
-    def _plus(self, step: int, other: str, text: str) -> str:
+    def _after(self, step: int, other: str, text: str) -> str:
         return self.add_op("Add", [self._base(step), other], f"pulses*{step}+{text}")

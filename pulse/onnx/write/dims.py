@@ -23,8 +23,8 @@ class DimWriter:
         self._symbol = symbol
         self._names: dict[str, str] = {}
 
-    def write(self, dim: TDim) -> str:
-        """Compute the dim as an i64 scalar; return its name. Raises WriteError: it may overflow."""
+    def length(self, dim: TDim) -> str:
+        """Compute a length as an i64 scalar; return its name. Raises WriteError: it may overflow."""
         if _largest_number(dim) >= 1 << 63:
             raise WriteError(
                 f"the length {dim} may overflow 64 bits; give the model a length that is linear in time"

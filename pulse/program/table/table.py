@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import Kernel, compile_kernels, kernel_of
-from pulse.jit.rows.pointer import HEADER_WORDS, operand
+from pulse.jit.rows.pointer import HEADER_WORDS
 
 RowTable = NDArray[np.int64]
 
@@ -50,10 +50,6 @@ class TableBuilder:
         self._words += [kernel.number, HEADER_WORDS + len(args), *args]
         self._rows += 1
         return self._rows - 1
-
-    def operand(self, region: int, byte_offset: int) -> int:
-        """Return the argument for bytes from ``byte_offset`` of ``region``."""
-        return operand(region, byte_offset)
 
     def finish(self) -> RowTable:
         """Return the unlinked table: int64, row after row."""

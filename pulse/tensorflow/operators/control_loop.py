@@ -1,6 +1,6 @@
 """Loops. One that counts, and takes and makes one element of a list in each iteration, is a scan over frames."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -9,11 +9,11 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.counting import Counter, counters, iteration_count, uncast
+from pulse.infer.scan_body import ScanBody
 from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, graft, retire_from
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.elementwise import Cast
-from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
@@ -21,7 +21,7 @@ from pulse.support.budget import current_spending
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, needed_inputs
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, needed_inputs
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
@@ -300,64 +300,52 @@ class _While:
     def _scan(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
         """Return a scan over the elements that the iterations take."""
         node, body, scanned = self._node, self._body, ScanBody()
-        self._add_states(scanned, parts)
+        present = self._add_states(scanned, parts)
         for outlet, (whole, start) in parts.read.items():
-            inner = scanned.add_source(f"{body.graph.label(outlet)}.frame", body.graph.fact(outlet))
-            scanned.present[outlet] = inner
-            scanned.add_frames(inner, self._run_through(whole, start, iterations))
+            frames = self._run_through(whole, start, iterations)
+            name, fact = f"{body.graph.label(outlet)}.frame", body.graph.fact(outlet)
+            present[outlet] = scanned.add_frames(name, fact, frames)
         targets = self._targets(parts)
-        self._add_captures(scanned, parts, needed_inputs(body, targets, scanned.present), iterations)
-        if not scanned.x:
-            counter = scanned.add_source("iteration", TypedFact(np.dtype(np.int64), ()))
+        needed = needed_inputs(body, targets, present)
+        for index, source in parts.sources.items():
+            if source in needed and source not in present:
+                present[source] = self._add_input(scanned, index, iterations)
+        if not scanned.has_frames:
             numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")
-            scanned.add_frames(counter, numbers)
+            scanned.add_frames("iteration", TypedFact(np.dtype(np.int64), ()), numbers)
         graph = scanned.graph
-        results = self._iteration_results(graft(body, targets, graph, scanned.present), graph, parts)
-        graph.inputs = sources(graph)
-        graph.set_outputs(results, [f"result{result}" for result in range(len(results))])
-        scan = Scan(
-            TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins),
-            tuple(scanned.states),
-            tuple(scanned.frames),
-            tuple(scanned.names),
-            tuple(ScanAxis(0) for _ in scanned.x),
-            tuple(ScanAxis(0) for _ in parts.written),
-        )
-        outlets = wire(node.graph, node.wire_name, scan, [*scanned.x, *scanned.first, *scanned.captures])
+        results = self._iteration_results(graft(body, targets, graph, present), graph, parts)
+        count = len(parts.states) + len(parts.last)
+        outlets = scanned.wire(node, node.wire_name, results[:count], results[count:], origins=body.origins)
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
         values = {index: self._stop_head(index, parts, stack) for index, stack in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)
 
-    def _add_states(self, scanned: ScanBody, parts: LoopParts) -> None:
-        """Add the states, then the last elements of lists; each iteration writes those, so they begin as zeros."""
+    def _add_states(self, scanned: ScanBody, parts: LoopParts) -> dict[OutletId, OutletId]:
+        """Add the states, then the last elements of lists; each iteration writes those, so they begin as zeros.
+
+        Returns wires of the loop's body -> wires of the scan's.
+        """
         node, label = self._node, self._function.inputs
+        present: dict[OutletId, OutletId] = {}
         for index in parts.states:
             first = self._first[index]
-            inner = scanned.add_source(label[index], node.graph.fact(first))
-            scanned.present[parts.sources[index]] = inner
-            scanned.add_state(inner, first)
+            present[parts.sources[index]] = scanned.add_state(label[index], node.graph.fact(first), first)
         for index, outlet in parts.last.items():
             fact = self._body.graph.fact(outlet)
-            zeros = np.zeros(fact.sizes, fact.dtype)
-            scanned.add_state(scanned.add_source(label[index], fact), node.constant(zeros, f"first{index}"))
+            zeros = node.constant(np.zeros(fact.sizes, fact.dtype), f"first{index}")
+            scanned.add_state(label[index], fact, zeros)
+        return present
 
-    def _add_captures(
-        self, scanned: ScanBody, parts: LoopParts, inputs: Collection[OutletId], iterations: TDim
-    ) -> None:
-        """Add the other inputs of an iteration: values that stay, and counters, which are frames."""
-        for index, source in parts.sources.items():
-            if source not in inputs or source in scanned.present:
-                continue
-            first = self._first[index]
-            inner = scanned.add_source(self._function.inputs[index], self._node.graph.fact(first))
-            scanned.present[source] = inner
-            counter = self._counters.get(index)
-            if counter is None or self._constant[index]:
-                scanned.add_capture(inner, first)
-            else:
-                scanned.add_frames(inner, self._count(index, counter, iterations))
+    def _add_input(self, scanned: ScanBody, index: int, iterations: TDim) -> OutletId:
+        """Add another input of an iteration: a value that stays, or a counter, whose values are frames."""
+        name, first, counter = self._function.inputs[index], self._first[index], self._counters.get(index)
+        fact = self._node.graph.fact(first)
+        if counter is None or self._constant[index]:
+            return scanned.add_capture(name, fact, first)
+        return scanned.add_frames(name, fact, self._count(index, counter, iterations))
 
     def _iteration_results(
         self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts

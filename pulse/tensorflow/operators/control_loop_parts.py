@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from pulse.dim import TDim
-from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.source import Source
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, add_source
+from pulse.typed import TypedNetwork
 
 
 @record(eq=False)
@@ -28,42 +27,6 @@ class LoopParts:
     last: Mapping[int, OutletId]
     states: Sequence[int]
     read: Mapping[OutletId, tuple[OutletId, TDim]]
-
-
-class ScanBody:
-    """The body of a scan while it is made, and what the scan feeds it.
-
-    graph     the graph of one iteration
-    present   wires of the loop's body that are sources here already
-    states, first    the labels of states, and their first values outside
-    frames, x        the labels of what changes with the iteration, and the wires outside that have all of it
-    names, captures  the labels of what stays, and the wires outside
-    """
-
-    def __init__(self) -> None:
-        self.graph = TypedGraph()
-        self.present: dict[OutletId, OutletId] = {}
-        self.states: list[str] = []
-        self.first: list[OutletId] = []
-        self.frames: list[str] = []
-        self.x: list[OutletId] = []
-        self.names: list[str] = []
-        self.captures: list[OutletId] = []
-
-    def add_source(self, name: str, fact: TypedFact) -> OutletId:
-        return add_source(self.graph, name, fact)
-
-    def add_state(self, inner: OutletId, first: OutletId) -> None:
-        self.states.append(self.graph.label(inner))
-        self.first.append(first)
-
-    def add_frames(self, inner: OutletId, x: OutletId) -> None:
-        self.frames.append(self.graph.label(inner))
-        self.x.append(x)
-
-    def add_capture(self, inner: OutletId, captured: OutletId) -> None:
-        self.names.append(self.graph.label(inner))
-        self.captures.append(captured)
 
 
 def needed_inputs(

@@ -5,7 +5,7 @@ of the loop, and a list that it writes is the entries before k + t, a frame, and
 replaced, which removes t.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
@@ -16,18 +16,18 @@ from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.counting import Counter, comparisons, iteration_count
+from pulse.infer.scan_body import ScanBody
 from pulse.infer.unrolling import NotUnrolledError, graft
 from pulse.ops.concat import Concat
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
-from pulse.ops.scan import Scan, ScanAxis
+from pulse.ops.scan import ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.support.budget import current_spending
 from pulse.support.naming import free_name
 from pulse.tflite.node import TfliteNode
-from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
+from pulse.typed import TypedNetwork
 from pulse.wiring import wire
 
 ITERATION = "iteration"
@@ -77,48 +77,39 @@ class _Parts:
     )
 
     def wire(self) -> list[OutletId] | None:
-        """Add a scan; return the loop's outputs from it."""
-        node, graph = self.node, TypedGraph()
-        in_body: dict[OutletId, OutletId] = {}
-        frames: list[tuple[str, int, int, TDim]] = []
-        for index, (outlet, (state, axis, start)) in enumerate(self.reads.items()):
-            fact = self.node.graph.fact(self.node.input(state))
-            frame = add_source(graph, f"frame{index}", fact.without_axis(axis))
-            has_axis = self.body.graph.fact(outlet).rank == fact.rank
-            in_body[outlet] = wire(graph, f"read{index}", AddAxis(axis), [frame])[0] if has_axis else frame
-            frames.append((f"frame{index}", state, axis, start))
-        written = [outlet for outlet, _ in self.lists.values()]
-        results = [self.body.graph.outputs[state] for state in self.carried] + written
-        copied = _copy(self.body, results, graph, in_body, self.iteration)
-        if copied is None:
+        """Add a scan; return the loop's outputs from it. None if an iteration needs its own number."""
+        node, body, scanned = self.node, self.body.graph, ScanBody()
+        results = [body.outputs[state] for state in self.carried]
+        results += [outlet for outlet, _ in self.lists.values()]
+        needed = [body.nodes[node_id] for node_id in body.order_after(self.reads, results)]
+        if any(
+            _depends(item, self.iteration)
+            for needed_node in needed
+            for item in (needed_node.op, *(outlet.fact for outlet in needed_node.outputs))
+        ):
             return None
-        state_names = [f"in{state}" for state in self.carried]
+        present: dict[OutletId, OutletId] = {}
+        for index, (outlet, (state, axis, start)) in enumerate(self.reads.items()):
+            fact, frames = node.graph.fact(node.input(state)), self._run_through(state, axis, start)
+            frame = scanned.add_frames(f"frame{index}", fact.without_axis(axis), frames, ScanAxis(axis))
+            has_axis = body.fact(outlet).rank == fact.rank
+            present[outlet] = (
+                wire(scanned.graph, f"read{index}", AddAxis(axis), [frame])[0] if has_axis else frame
+            )
         for state in self.carried:
-            if self.body.graph.find(f"in{state}") not in copied:
-                add_source(graph, f"in{state}", node.graph.fact(node.input(state)))
-        graph.inputs = sources(graph)
-        frame_names = [name for name, *_ in frames]
-        captures = [
-            name for name in map(graph.label, graph.inputs) if name not in (*state_names, *frame_names)
-        ]
+            name, first = f"in{state}", node.input(state)
+            present[body.find(name)] = scanned.add_state(name, node.graph.fact(first), first)
+        for source in needed:
+            outlet = OutletId(source.id)
+            if isinstance(source.op, Source) and outlet not in present:
+                captured = node.input(int(source.name.removeprefix("in")))
+                present[outlet] = scanned.add_capture(source.name, source.op.fact, captured)
+        outlets = graft(self.body, results, scanned.graph, present)
+        next_states, written = outlets[: len(self.carried)], outlets[len(self.carried) :]
         rows = [
-            wire(graph, f"row{k}", RemoveAxis(0), [copied[outlet]])[0] for k, outlet in enumerate(written)
+            wire(scanned.graph, f"row{k}", RemoveAxis(0), [outlet])[0] for k, outlet in enumerate(written)
         ]
-        next_states = [copied[self.body.graph.outputs[state]] for state in self.carried]
-        graph.set_outputs([*next_states, *rows], [f"out{k}" for k in range(len(next_states) + len(rows))])
-        inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
-        op = Scan(
-            inner,
-            tuple(state_names),
-            tuple(frame_names),
-            tuple(captures),
-            tuple(ScanAxis(axis) for _, _, axis, _ in frames),
-            tuple(ScanAxis(0) for _ in rows),
-        )
-        operands = [self._run_through(state, axis, start) for _, state, axis, start in frames]
-        operands += [node.input(state) for state in self.carried]
-        operands += [node.input(int(name.removeprefix("in"))) for name in captures]
-        wires = wire(node.graph, f"{node.wire_name}.scan", op, operands)
+        wires = scanned.wire(node, f"{node.wire_name}.scan", next_states, rows)
         outputs = {state: node.input(state) for state in self.steady}
         outputs |= {state: self._whole_list(state, outlet) for state, outlet in zip(self.lists, wires)}
         outputs |= dict(zip(self.carried, wires[len(rows) :]))
@@ -146,26 +137,6 @@ class _Parts:
         if end != size:
             parts.append(self.node.wire(Slice(0, end, size), [first], f"after{state}"))
         return rows if len(parts) == 1 else self.node.wire(Concat(0), parts, f"list{state}")
-
-
-def _copy(
-    body: TypedNetwork,
-    results: Sequence[OutletId],
-    graph: TypedGraph,
-    inputs: Mapping[OutletId, OutletId],
-    iteration: Symbol,
-) -> dict[OutletId, OutletId] | None:
-    """Wire the nodes that some outlets need into another graph, their other inputs as sources there.
-
-    None if they depend on the iteration's number.
-    """
-    wires = dict(inputs)
-    for node in map(body.graph.nodes.__getitem__, body.graph.order_after(inputs, results)):
-        if _depends(node.op, iteration) or any(_depends(outlet.fact, iteration) for outlet in node.outputs):
-            return None
-        if isinstance(node.op, Source):
-            wires[OutletId(node.id)] = add_source(graph, node.name, node.op.fact)
-    return wires | dict(zip(results, graft(body, results, graph, wires)))
 
 
 def _depends(item: object, symbol: Symbol) -> bool:

@@ -190,7 +190,7 @@ def test_lengths_are_integer_arithmetic(text: str) -> None:
     scope = SymbolScope()
     dim = scope.parse(text)
     graph = GraphWriter(17)
-    name = DimWriter(graph, lambda symbol: "end").write(dim)
+    name = DimWriter(graph, lambda symbol: "end").length(dim)
     declared = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.INT64, []) for n in ("end", name)]
     body = onnx.helper.make_graph(
         graph.nodes, "length", declared[:1], declared[1:], list(graph.constants.values())
@@ -205,7 +205,7 @@ def test_lengths_are_integer_arithmetic(text: str) -> None:
 def test_a_length_that_may_overflow_is_refused() -> None:
     scope = SymbolScope()
     with pytest.raises(WriteError, match=r"T\*T may overflow"):
-        DimWriter(GraphWriter(17), lambda symbol: "end").write(scope.parse("T*T"))
+        DimWriter(GraphWriter(17), lambda symbol: "end").length(scope.parse("T*T"))
 
 
 def test_a_file_without_metadata_is_not_a_stream() -> None:

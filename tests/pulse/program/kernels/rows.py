@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.registry import KERNELS, Kernel
 from pulse.jit.rows.instruction import Instruction
+from pulse.jit.rows.pointer import operand
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, kernels_of, link
 
@@ -83,9 +84,7 @@ def run_row(row: Instruction, kernel: Kernel | None = None, *, python: bool) -> 
     }
     memory = Memory(map(_array_of, operands.values()))
     build = TableBuilder()
-    words = [
-        word if isinstance(word, int) else build.operand(1, memory.start_of(word)) for word in row.arguments()
-    ]
+    words = [word if isinstance(word, int) else operand(1, memory.start_of(word)) for word in row.arguments()]
     build.add(kernel or KERNELS[row.kernel_name], *words)
     table = build.finish()
     regions = [np.zeros(0, np.uint8), memory.bytes]

@@ -135,7 +135,7 @@ def run_on_both_machines(table, memory):
 def test_rows_run_in_order_on_their_operands(n: int) -> None:
     builder = TableBuilder()
     rows = [
-        builder.add(infra_axpy, operand(ARENA, 4), builder.operand(WEIGHTS, 0), n, real_bits(0.25)),
+        builder.add(infra_axpy, operand(ARENA, 4), operand(WEIGHTS, 0), n, real_bits(0.25)),
         builder.add(infra_axpy, operand(STATE, 8), operand(ARENA, 4), n, real_bits(-1.5)),
         builder.add(infra_axpy, operand(ARENA, 4), operand(STATE, 8), n, real_bits(2.0)),
     ]
