@@ -57,6 +57,10 @@ class Port:
         """Frames in each pulse."""
         return self.shape[self.axis] if self.axis is not None else 0
 
+    def frames_hz(self, rate_hz: float | None) -> float | None:
+        """Return frames per second, from those of the symbol; None if that is unknown, or if it does not stream."""
+        return float(rate_hz * self.rate) if rate_hz is not None and self.streams else None
+
     def shape_sound(self, samples: Array) -> Array:
         """Return samples in the shape of a port whose frames are one value each."""
         return np.ascontiguousarray(samples).reshape(

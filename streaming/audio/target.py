@@ -153,7 +153,7 @@ class Target:
             from streaming.events.events_output import EventsOutput
 
             return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
-        frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
+        frames_hz = port.frames_hz(rate_hz)
         if self.streamed:
             return TableStream(self.name, self._open(), port.axis, frames_hz)
         return FramesFile(self.path, port.axis, frames_hz)

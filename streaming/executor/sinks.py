@@ -179,14 +179,13 @@ class FramesFileSink(NotCopyable, Sink):
         self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         port = program.outputs[0] if self._output is None else find_output(program, self._output)
-        frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
         waiting = Waiting()
 
         def write_all(file: FramesFile) -> None:
             for piece in waiting.take():
                 file.write(piece)
 
-        with FramesFile(self.path, port.axis, frames_hz) as file:
+        with FramesFile(self.path, port.axis, port.frames_hz(rate_hz)) as file:
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:

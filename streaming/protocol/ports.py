@@ -48,7 +48,6 @@ class StreamPort:
             raise InputError(f"{port.name}: values of {name} cannot be sent")
         kind = "sound" if port.is_sound else "frames" if port.streams else "final"
         shape = tuple(None if index == port.axis else size for index, size in enumerate(port.shape))
-        rate = float(rate_hz * port.rate) if rate_hz is not None and port.streams else None
         return cls(
             number=number,
             name=port.name,
@@ -56,7 +55,7 @@ class StreamPort:
             dtype=name,
             shape=shape,
             axis=port.axis,
-            rate=rate,
+            rate=port.frames_hz(rate_hz),
             delay=port.delay,
         )
 
