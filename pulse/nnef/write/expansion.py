@@ -135,6 +135,5 @@ def _expand(graph: GraphProto, names: Names, constants: dict[str, Array], root: 
         expander(expansion, node)
         nodes += expansion.nodes
         root.initializer.extend(tensors)
-    nodes_after = list(nodes)
     del graph.node[:]
-    graph.node.extend(nodes_after)
+    graph.node.extend(nodes)

@@ -39,8 +39,8 @@ def cum_prod(node: NodeContext) -> OutletId:
     before = scanned.add_state("P", frame, first)
     factors = [before, scanned.add_frames("x", frame, node.input(0), scan_axis)]
     after = wire(scanned.graph, "product", Elementwise("mul"), factors)[0]
-    made = before if node.flag("exclusive") else after
-    return scanned.wire(node, node.wire_name, [after], [made], scan_axis)[0]
+    result = before if node.flag("exclusive") else after
+    return scanned.wire(node, node.wire_name, [after], [result], scan_axis)[0]
 
 
 def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:

@@ -44,13 +44,13 @@ class ClockWriter(DimWriter):
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
         """Compute ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
         offsets = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
-        return self._after(
+        return self._add_to_base(
             step, self._graph.constant(offsets, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
         )
 
     def position(self, step: int, low: int) -> str:
         """Compute ``pulses*step + low``, an i64 scalar."""
-        return self._base(step) if low == 0 else self._after(step, self.number(low), str(low))
+        return self._base(step) if low == 0 else self._add_to_base(step, self.number(low), str(low))
 
     def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
         """Return which positions are not negative, and less than a length; None if there is no condition."""
@@ -72,15 +72,15 @@ class ClockWriter(DimWriter):
         if offset <= 0:
             return self.number(0)
         frames_before = self.add_op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
-        return self._within(step, frames_before, f"{offset}-{step}p", f"start.{step}.{offset}")
+        return self._clip_frames(step, frames_before, f"{offset}-{step}p", f"start.{step}.{offset}")
 
     def stop(self, step: int, offset: int, length: TDim) -> str:
         """Return how many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
         text = f"{length}-{step}p+{offset}"
         frames_before = self.add_op("Sub", [self.length(length), self.position(step, -offset)], text)
-        return self._within(step, frames_before, text, f"stop.{length}.{step}.{offset}")
+        return self._clip_frames(step, frames_before, text, f"stop.{length}.{step}.{offset}")
 
-    def _within(self, step: int, frames: str, frames_text: str, text: str) -> str:
+    def _clip_frames(self, step: int, frames: str, frames_text: str, text: str) -> str:
         """Return a number of frames limited to 0 … step; both texts identify it."""
         not_negative = self.add_op("Max", [frames, self.number(0)], f"0..{frames_text}")
         return self.add_op("Min", [not_negative, self.number(step)], text)
@@ -97,5 +97,5 @@ class ClockWriter(DimWriter):
             return self.pulses
         return self.add_op("Mul", [self.pulses, self.number(step)], f"pulses*{step}")
 
-    def _after(self, step: int, other: str, text: str) -> str:
+    def _add_to_base(self, step: int, other: str, text: str) -> str:
         return self.add_op("Add", [self._base(step), other], f"pulses*{step}+{text}")
