@@ -82,7 +82,7 @@ def window_case(
 
 
 def assert_agrees(row: ProductRow, expected: np.ndarray, terms: int) -> None:
-    """The kernel as Python and compiled gives the expected sums of so many terms."""
+    """The kernel as Python and compiled gives the expected sums of this many terms."""
     for after in run_both(row):
         np.testing.assert_allclose(
             after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, terms) ** 0.5
