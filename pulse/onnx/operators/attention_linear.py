@@ -9,19 +9,18 @@ from pulse.dim import TDim
 from pulse.facts import DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
+from pulse.infer.scan_body import ScanBody
 from pulse.onnx.registry import onnx_op
 from pulse.ops.matmul import MatMul
-from pulse.ops.scan import Scan, ScanAxis
+from pulse.ops.scan import ScanAxis
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
-from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
-from pulse.wiring import wire
 
 RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
 """Update rule -> the optional inputs that it needs."""
 PAST, DECAY, BETA = 3, 4, 5
 """The numbers of optional inputs."""
-TIME_AXIS = 1
-"""The time axis."""
+TIME = ScanAxis(1)
+"""The time axis, forwards."""
 
 
 @onnx_op("LinearAttention", "com.microsoft::LinearAttention")
@@ -49,9 +48,14 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     q, v = node.graph.fact(frames["q"]), node.graph.fact(frames["v"])
     batch, _, heads, group, size = q.shape
     state = TypedFact(state_dtype, (batch, heads, size, v.shape[4]))
-    body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
-    op = Scan(body, ("S",), tuple(frames), (), (ScanAxis(TIME_AXIS),) * len(frames), (ScanAxis(TIME_AXIS),))
-    results = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
+    body = ScanBody()
+    before = body.add_state("S", state, _initial(node, state))
+    x = {
+        name: body.add_frames(name, node.graph.fact(outlet).without_axis(TIME.axis), outlet, TIME)
+        for name, outlet in frames.items()
+    }
+    after, products = _wire_frame(replace(node, graph=body.graph, wire_name="frame"), before, x)
+    results = body.wire(node, f"{node.wire_name}.scan", [after], [products], TIME)
     flat = (*q.shape[:2], heads * group * v.shape[4])
     y = node.wire(Reshape(flat), [results[0]], "flat")
     names = [*node.outputs, ""][:2]
@@ -97,16 +101,8 @@ def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, Outle
     return frames
 
 
-def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedNetwork:
-    """Return one frame: the new state, and the queries times it."""
-    graph = TypedGraph()
-    body = replace(node, graph=graph, wire_name="frame")
-    s = add_source(graph, "S", state)
-    x = {
-        name: add_source(graph, name, TypedFact(fact.dtype, (fact.shape[0], *fact.shape[2:])))
-        for name, fact in frames.items()
-    }
-    graph.inputs = sources(graph)
+def _wire_frame(body: NodeContext, s: OutletId, x: dict[str, OutletId]) -> tuple[OutletId, OutletId]:
+    """Wire one frame into a scan's body. Returns the new state, and the queries times it."""
     if "g" in x:
         s = body.apply("mul", x["g"], s, suffix="decayed")
     v = x["v"]
@@ -115,5 +111,4 @@ def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, Type
         recalled = body.wire(MatMul(), [row, s], "recalled")
         v = body.apply("mul", x["b"], body.apply("sub", v, recalled, suffix="news"), suffix="weighted")
     s = body.apply("add", s, body.apply("mul", x["k"], v, suffix="update"), suffix="state")
-    graph.set_outputs([s, body.wire(MatMul(), [x["q"], s], "y")], ["state", "y"])
-    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")
+    return s, body.wire(MatMul(), [x["q"], s], "y")
