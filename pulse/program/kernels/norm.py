@@ -155,7 +155,7 @@ class LayerNormRow(NormFields):
 
 
 @device
-def centred(v: Vector, mean: Vector, in_row: Any) -> Vector:
+def subtract_mean(v: Vector, mean: Vector, in_row: Any) -> Vector:
     """Return the lanes of the row less their mean, the others 0."""
     return vselect(in_row, v - mean, vzero())
 
@@ -204,7 +204,7 @@ def normalise_four_rows(row: LayerNormRow, m: int, rest: int, moments: Pointer) 
         sums = each(add, sums, each(vload, source, i))
     vstore(moments, 0, sum_across(sums) * share)
     mean = each(element, moments, FOUR)
-    tail = each(centred, tail, mean, in_row)
+    tail = each(subtract_mean, tail, mean, in_row)
     sums = each(mul, tail, tail)
     for i in range(0, full, LANES):
         sums = each(add_square, sums, each(vload, source, i), mean)
@@ -235,7 +235,7 @@ def normalise_rows(row: LayerNormRow, rest: int) -> None:
             sums += vload(source, i)
         whole: Any = vsum(sums)
         mean = vsplat(whole / size)
-        tail = centred(tail, mean, in_row)
+        tail = subtract_mean(tail, mean, in_row)
         squares = tail * tail
         for i in range(0, full, LANES):
             squares = add_square(squares, vload(source, i), mean)
