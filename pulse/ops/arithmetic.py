@@ -33,7 +33,7 @@ MAX_KEPT_BYTES = 1 << 20
 
 def accumulator_type(x: Array) -> DType:
     """Return the dtype in which the oracle sums the elements of x: f64 for floats, otherwise the dtype of x."""
-    return F64 if np.issubdtype(x.dtype, np.floating) else x.dtype
+    return F64 if x.dtype.kind == "f" else x.dtype
 
 
 class Arithmetic:

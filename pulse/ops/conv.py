@@ -34,16 +34,16 @@ def pads_text(pads: Pads) -> str:
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
     """Return every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
+    leading = x.ndim - len(kernel)
     spans = kernel_spans(kernel, dilations)
-    if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
-        sizes = x.shape[x.ndim - len(kernel) :]
-        counts = [max(0, (n - span) // stride + 1) for n, span, stride in zip(sizes, spans, strides)]
-        return np.zeros((*x.shape[: x.ndim - len(kernel)], *counts, *kernel), x.dtype)
-    axes = tuple(range(x.ndim - len(kernel), x.ndim))
-    view = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
-    leading = (slice(None),) * (x.ndim - len(kernel))
-    view = view[leading + tuple(slice(None, None, stride) for stride in strides)]
-    return view[(Ellipsis, *(slice(None, None, dilation) for dilation in dilations))]
+    sizes, steps = x.shape[leading:], x.strides[leading:]
+    counts = [max(0, (n - span) // stride + 1) for n, span, stride in zip(sizes, spans, strides)]
+    if not all(counts):
+        return np.zeros((*x.shape[:leading], *counts, *kernel), x.dtype)
+    shape = (*x.shape[:leading], *counts, *kernel)
+    apart = [step * stride for step, stride in zip(steps, strides)]
+    within = [step * dilation for step, dilation in zip(steps, dilations)]
+    return np.lib.stride_tricks.as_strided(x, shape, (*x.strides[:leading], *apart, *within), writeable=False)
 
 
 def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
@@ -146,7 +146,9 @@ class Conv(Op):
         matrix = w.astype(accumulator, copy=False).reshape(self.group, units, depth).transpose(0, 2, 1)
         with np.errstate(invalid="ignore"):  # frames outside the stream may be infinite, after a maximum
             y = (rows @ matrix).reshape(self.group, batch, *out, units)
-        y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
+        positions = list(range(1, len(out) + 1))
+        y = y.transpose(1, *(axis + 1 for axis in positions), 0, len(out) + 2)
+        y = y.reshape(batch, *out, w.shape[0]).transpose(0, len(out) + 1, *positions)
         if len(inputs) > 2:
             y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(out))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]

@@ -98,7 +98,7 @@ class Elementwise(Op):
         )
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        if not np.issubdtype(dtypes[0], np.integer):
+        if dtypes[0].kind not in "iu":
             return []
         if self.kind in ("div", "mod", "fmod"):
             return [Check(1, nonzero=True)]
