@@ -6,12 +6,13 @@ from functools import partial
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array
+from pulse.facts import Array, DType, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic
 from pulse.ops.check import Site, Tally, count_faults, replace_all_failing
 from pulse.ops.fault import CountFaults
-from pulse.ops.source import Source
+from pulse.ops.op import Op
+from pulse.ops.source import Const, Source
 from pulse.ops.stateful import Stateful
 from pulse.program.backends.implementations import OpFunction
 from pulse.program.backends.weight_rounding import rounded_operands, with_rounded_bodies
@@ -21,9 +22,32 @@ from pulse.program.streams.state import State
 from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding
+from pulse.support.record import record
 
 BODIES_KEY = -1
 """The key, among the memories of nodes, of the count of faults in bodies."""
+
+
+@record(eq=False)
+class PlannedNode:
+    """A node as every pulse runs it.
+
+    node     the node
+    name     its name
+    op       its op, with the weights of its bodies rounded
+    inputs   the outlets that it reads
+    rounded  input slot -> the value that replaces what it reads
+    outputs  its outlets
+    dtypes   their dtypes, by their facts
+    """
+
+    node: int
+    name: str
+    op: Op
+    inputs: tuple[OutletId, ...]
+    rounded: Mapping[int, Array]
+    outputs: tuple[OutletId, ...]
+    dtypes: tuple[DType, ...]
 
 
 class ReferenceProgram(Program):
@@ -56,14 +80,36 @@ class ReferenceProgram(Program):
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: index for index, site in enumerate(dict.fromkeys(sites))}
         """Checked operand in a body -> index of its counter."""
-        self.rounded = {
-            (node.id, slot): value
+        rounded = {
+            node.id: dict(rounded_operands(node.name, node.op, graph.input_facts(node), self.form))
             for node in nodes
-            for slot, value in rounded_operands(node.name, node.op, graph.input_facts(node), self.form)
         }
-        """(node, slot) -> the f32 value of a weight's stored form, if it differs from the weight."""
-        self.ops = {node.id: with_rounded_bodies(node.name, node.op, self.form) for node in nodes}
+        """Node -> slot -> the f32 value of a weight's stored form, if it differs from the weight."""
+        steps = [
+            PlannedNode(
+                node=node.id,
+                name=node.name,
+                op=with_rounded_bodies(node.name, node.op, self.form),
+                inputs=tuple(node.inputs),
+                rounded=rounded[node.id],
+                outputs=tuple(OutletId(node.id, slot) for slot in range(len(node.outputs))),
+                dtypes=tuple(outlet.fact.dtype for outlet in node.outputs),
+            )
+            for node in nodes
+        ]
+        self.ops = {step.node: step.op for step in steps}
         """Node -> its op, with the weights of its bodies rounded."""
+        self.checked = {step.node for step in steps if type(step.op).checks is not Op.checks}
+        """The nodes whose operands may have values without a result."""
+        is_native = arithmetic is NATIVE
+        self.constant_values = {
+            step.outputs[0]: step.op.value
+            for step in steps
+            if is_native and isinstance(step.op, Const) and not is_symbolic(step.op.value)
+        }
+        """The values of constants, if each pulse would compute the same ones."""
+        self.plan = [step for step in steps if step.outputs[0] not in self.constant_values]
+        """The other nodes, in order."""
 
     @property
     def backend(self) -> str:
@@ -99,36 +145,35 @@ class ReferenceState(State):
             self._memory[register.read.node] = [initial.copy()]
 
     def _run(self, feed: Feed) -> dict[str, Array]:
-        graph, rounded, arithmetic = (
-            self._program.network.graph,
-            self._program.rounded,
-            self._program.arithmetic,
-        )
+        network, arithmetic = self._program.network, self._program.arithmetic
+        graph = network.graph
         memory = {node_id: [array.copy() for array in arrays] for node_id, arrays in self._memory.items()}
         self._next = memory
-        values: dict[OutletId, Array] = {}
-        for node_id in self._program.order:
-            node, op = graph.nodes[node_id], self._program.ops[node_id]
-            inputs = [rounded.get((node_id, slot), values[outlet]) for slot, outlet in enumerate(node.inputs)]
-            if isinstance(node.op, Source) and node_id in memory:
-                results = memory[node_id]
-            elif isinstance(node.op, Source):
-                value = feed[node.name] if node.name in feed else self.constants[node.name]
-                results = [arithmetic.take_input(value)]
+        values = dict(self._program.constant_values)
+        for step in self._program.plan:
+            if isinstance(step.op, Source):
+                if step.node in memory:
+                    results: Sequence[Array] = memory[step.node]
+                else:
+                    value = feed[step.name] if step.name in feed else self.constants[step.name]
+                    results = [arithmetic.take_input(value)]
             else:
-                dtypes = [outlet.fact.dtype for outlet in node.outputs]
+                inputs = [values[outlet] for outlet in step.inputs]
+                for slot, value in step.rounded.items():
+                    inputs[slot] = value
                 try:
-                    results = arithmetic.evaluate(op, inputs, dtypes, partial(self.evaluate, node_id))
+                    results = arithmetic.evaluate(
+                        step.op, inputs, step.dtypes, partial(self.evaluate, step.node)
+                    )
                 except (ValueError, IndexError) as error:
-                    raise InputError(f"{node.name} ({node.op.name}): {error}") from error
-            for slot, result in enumerate(results):
-                values[OutletId(node_id, slot)] = result
+                    raise InputError(f"{step.name} ({step.op.name}): {error}") from error
+            values.update(zip(step.outputs, results))
         fetched = [values[outlet] for outlet in self._program.fetches]
         outputs = {
             name: np.array(values[outlet])
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
-        for register in self._program.network.registers:
+        for register in network.registers:
             memory[register.read.node] = [np.array(values[register.write])]
         self.changing = True
         self._memory, self.fetched = memory, fetched
@@ -140,10 +185,12 @@ class ReferenceState(State):
             return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))
         if self._program.read_back:
             return op.eval(inputs, {})
+        values = inputs
+        if node_id in self._program.checked:
+            checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
+            # faults are counted by separate nodes; most of these values do not belong to the stream
+            values, _ = replace_all_failing(checks, inputs)
         compute = self._program.computes.get(node_id)
-        checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
-        # faults are counted by separate nodes; most of these values do not belong to the stream
-        values, _ = replace_all_failing(checks, inputs)
         if compute is not None:
             return compute(op, values)
         return self._with_bodies(node_id, lambda: op.eval(values, {}))
