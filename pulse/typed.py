@@ -1,7 +1,7 @@
 """TypedNetwork: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Self, TypeAlias
@@ -136,37 +136,7 @@ class TypedNetwork:
         index outside its table. Wider arithmetic replaces such a value by the nearest one that has a result.
         """
         arrays = self._by_name(feeds)
-        env = self.bind(arrays)
-        graph = self.graph
-        values = {graph.find(name): self._input(name, array, arithmetic) for name, array in arrays.items()}
-        if fetches is None:
-            targets = dict(zip(graph.output_names, graph.outputs))
-        else:
-            targets = dict(
-                (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
-                for item in fetches
-            )
-        order = graph.order_after(values, list(targets.values()))
-        readers = Counter(outlet for node_id in order for outlet in graph.nodes[node_id].inputs)
-        readers.update(targets.values())
-        for node_id in order:
-            node = graph.nodes[node_id]
-            results = _evaluate(node, [values[outlet] for outlet in node.inputs], env, arithmetic)
-            for outlet, result in zip(node.wires, results):
-                if readers[outlet]:
-                    values.setdefault(outlet, result)
-            readers.subtract(node.inputs)
-            for outlet in node.inputs:
-                if not readers[outlet]:
-                    values.pop(outlet, None)
-        return {name: values[outlet] for name, outlet in targets.items()}
-
-    def _input(self, name: str, array: Array, arithmetic: Arithmetic) -> Array:
-        """Return the value of a wire that is fed. Raises InputError: its type does not fit."""
-        expected = self.graph.fact(self.graph.find(name)).dtype
-        if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
-            raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
-        return arithmetic.take_input(array)
+        return OfflineRun(self, list(arrays), fetches)(arrays, arithmetic)
 
     def _by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):
@@ -216,6 +186,70 @@ class TypedNetwork:
         raise PulseError(f"no input has a symbol {name}; the symbols are {names or 'none'}")
 
 
+class OfflineRun:
+    """Runs of a network on feeds of the same names: what is evaluated is planned once.
+
+    network  the network, which is not changed meanwhile
+    names    names of the feeds, as in ``TypedNetwork.run``
+    fetches  as in ``TypedNetwork.run``
+    Raises   PulseError: no such wire
+    """
+
+    def __init__(
+        self, network: TypedNetwork, names: Sequence[str], fetches: Sequence[str | OutletId] | None = None
+    ) -> None:
+        self._network = network
+        graph = network.graph
+        self._fed = {name: graph.find(name) for name in names}
+        if fetches is None:
+            self._targets = dict(zip(graph.output_names, graph.outputs))
+        else:
+            self._targets = dict(
+                (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
+                for item in fetches
+            )
+        self._steps = list(self._plan())
+        self._shapes: list[tuple[int, ...]] | None = None
+        self._env: Env = {}
+
+    def __call__(self, feeds: Mapping[str, Array], arithmetic: Arithmetic = NATIVE) -> dict[str, Array]:
+        """Return the result for other arrays. Raises InputError, FaultError as ``TypedNetwork.run``."""
+        arrays = {name: np.asarray(feeds[name]) for name in self._fed}  # numpy gives some results as scalars
+        shapes = [array.shape for array in arrays.values()]
+        if shapes != self._shapes:
+            self._env = self._network.bind(arrays)
+            self._shapes = shapes
+        values = {
+            outlet: self._input(name, outlet, arrays[name], arithmetic) for name, outlet in self._fed.items()
+        }
+        for node, read, unread in self._steps:
+            results = _evaluate(node, [values[outlet] for outlet in node.inputs], self._env, arithmetic)
+            for slot, outlet in read:
+                values.setdefault(outlet, results[slot])
+            for outlet in unread:
+                values.pop(outlet, None)
+        return {name: values[outlet] for name, outlet in self._targets.items()}
+
+    def _plan(self) -> Iterator[tuple[TypedNode, list[tuple[int, OutletId]], list[OutletId]]]:
+        """Yield each node to evaluate, its results that are read, and the values that are no longer read after it."""
+        graph = self._network.graph
+        nodes, order = graph.nodes, graph.order_after(set(self._fed.values()), list(self._targets.values()))
+        readers = Counter(outlet for node_id in order for outlet in nodes[node_id].inputs)
+        readers.update(self._targets.values())
+        for node_id in order:
+            node = nodes[node_id]
+            read = [(slot, outlet) for slot, outlet in enumerate(node.wires) if readers[outlet]]
+            readers.subtract(node.inputs)
+            yield node, read, [outlet for outlet in dict.fromkeys(node.inputs) if not readers[outlet]]
+
+    def _input(self, name: str, outlet: OutletId, array: Array, arithmetic: Arithmetic) -> Array:
+        """Return the value of a wire that is fed. Raises InputError: its type does not fit."""
+        expected = self._network.graph.fact(outlet).dtype
+        if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
+            raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
+        return arithmetic.take_input(array)
+
+
 def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:
     """Return the results of one node. Raises InputError, FaultError as ``run``."""
     if isinstance(node.op, Source):
@@ -236,6 +270,8 @@ def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Ar
 
 def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:
     """Return the inputs of a node, if it has results for all values. Raises FaultError: faults are not counted."""
+    if type(node.op).checks is Op.checks:  # it has none, as most ops
+        return inputs
     checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
     if not checks or any(is_symbolic(value) for value in inputs):
         return inputs

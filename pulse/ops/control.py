@@ -13,7 +13,7 @@ from pulse.ops.control_iterations import iteration_counter
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import OfflineRun, TypedGraph, TypedNetwork
 
 MAX_ITERATIONS = 1 << 20
 """Maximum number of iterations of a loop without a trip count; more are an error."""
@@ -83,6 +83,7 @@ class Loop(Op):
         outlets = self.body.graph.outputs[1 + count :]
         scan_outputs: list[list[Array]] = [[] for _ in outlets]
         count_iteration = iteration_counter(self, inputs) if self.iterations is None else None
+        run = OfflineRun(self.body, list(self.body.inputs))
         iteration = 0
         while condition and iteration < limit:
             if iteration == MAX_ITERATIONS:
@@ -90,8 +91,7 @@ class Loop(Op):
             if count_iteration is not None:
                 count_iteration()
             feeds = dict(zip(self.names, (np.array(iteration), np.array(condition), *states))) | outer_values
-            body_feeds = {name: feeds[name] for name in self.body.inputs}
-            results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().without_noise)
+            results = run(feeds, arithmetic_in_use().without_noise)
             values = [results[name] for name in self.body.graph.output_names]
             condition, states = bool(values[0]), values[1 : 1 + count]
             for values_of, value in zip(scan_outputs, values[1 + count :]):

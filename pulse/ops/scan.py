@@ -15,7 +15,7 @@ from pulse.ops.op import Cumulative, Env, Op, Relation, Whole
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import OfflineRun, TypedGraph, TypedNetwork
 
 
 @record
@@ -89,12 +89,13 @@ class Scan(Op):
         scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)
         outer_values = dict(zip(self.captured, captured))
+        run = OfflineRun(self.body, [*self.captured, *self.states, *self.frames])
         for frame in range(count):
             feeds = {**outer_values, **dict(zip(self.states, current))}
             for name, array, scan_axis in zip(self.frames, x, self.scanned):
                 index = count - 1 - frame if scan_axis.backward else frame
                 feeds[name] = np.take(array, index, scan_axis.axis)
-            results = self.body.run(feeds, arithmetic=arithmetic_in_use())
+            results = run(feeds, arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
             current = values[: len(self.states)]
             for frames, value in zip(scan_outputs, values[len(self.states) :]):

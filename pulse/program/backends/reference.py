@@ -92,7 +92,7 @@ class ReferenceProgram(Program):
                 op=with_rounded_bodies(node.name, node.op, self.form),
                 inputs=tuple(node.inputs),
                 rounded=rounded[node.id],
-                outputs=tuple(OutletId(node.id, slot) for slot in range(len(node.outputs))),
+                outputs=tuple(node.wires),
                 dtypes=tuple(outlet.fact.dtype for outlet in node.outputs),
             )
             for node in nodes
