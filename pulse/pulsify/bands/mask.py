@@ -288,8 +288,10 @@ class Mask:
             x = y
             if y.min(initial=0) <= MASKED:
                 masked = y <= MASKED
-                finite |= bool((masked & (y > -np.inf)).any())
-                x = np.where(masked, np.asarray(-np.inf, y.dtype), y)
+                if np.count_nonzero(masked) > np.count_nonzero(y == -np.inf):
+                    finite = True
+                    x = _own(y, [value for slot, value in enumerate(inputs) if slot != step.slot])
+                    np.copyto(x, -np.inf, where=masked)
         return Sample(x, finite)
 
     def longest(self) -> int | None:
@@ -314,6 +316,12 @@ class Mask:
             results = node.op.eval([self._value(source, env, values) for source in node.inputs], env)
             values.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
         return values[outlet]
+
+
+def _own(y: Array, values: Sequence[Array]) -> Array:
+    """Return an array that may be changed: a result of the size of all scores is not copied needlessly."""
+    is_new = y.flags.owndata and not any(y is value for value in values)
+    return y if is_new else y.copy()
 
 
 def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
