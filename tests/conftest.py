@@ -93,6 +93,11 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
+def frozen_heap() -> None:
+    heap.freeze_all()
+
+
+@pytest.fixture(autouse=True, scope="module")
 def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
     """Shorten the streams of proofs in the default suite; in slow runs they are as long as for users."""
     from pulse.proof import trials
