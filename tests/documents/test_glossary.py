@@ -15,6 +15,7 @@ from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+CODE = re.compile(r"`+[^`]*`+")
 DIALECT = {
     *("room", "rooms", "waves", "voices", "obey", "obeys", "wish", "wishes", "witness", "debt", "laws"),
     *("attended", "settled", "intake", "uncopied", "placer", "heard"),
@@ -126,10 +127,9 @@ def broken_rules(texts: Mapping[str, str]) -> list[str]:
         f"{name}: {rule}: {match.group()}"
         for name, text in texts.items()
         if name not in FIXED_WORDS
+        for prose in (REAL_MEANINGS.sub("", CODE.sub("", text)),)
         for rule, pattern in RULES.items()
-        for match in re.finditer(
-            pattern, REAL_MEANINGS.sub("", re.sub(r"`+[^`]*`+", "", text)), re.IGNORECASE
-        )
+        for match in re.finditer(pattern, prose, re.IGNORECASE)
     ]
 
 

@@ -126,7 +126,7 @@ def is_known(dotted: str) -> bool:
         return False
     if rest and first[0].islower() and rest[0][0].isupper():
         return any(rest[0] in defined for defined in modules().get(first, ()))
-    return all(part in words() | TERMS or part.startswith("_") for part in (first, *rest))
+    return all(part in words() or part in TERMS or part.startswith("_") for part in (first, *rest))
 
 
 def is_file_of_a_user(name: str) -> bool:
