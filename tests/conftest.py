@@ -110,6 +110,12 @@ def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def default_suite(pytestconfig: pytest.Config) -> bool:
+    """Whether this is the default suite, or a part of it."""
+    return is_default(pytestconfig)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers of a test: the same ones, whichever tests ran before."""

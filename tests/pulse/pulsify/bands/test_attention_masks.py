@@ -1,5 +1,6 @@
 """Masks of attention: those that are refused, limited by a context, and proved for all lengths."""
 
+import math
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ import pulse
 from pulse.errors import InputError, PulsifyError
 from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import run_whole
+from pulse.pulsify.bands import mask as mask_runs
 from tests.backends import BACKENDS
 from tests.pulse.cases.attention import (
     HEADS,
@@ -32,6 +34,23 @@ from tests.pulse.pulsify.bands.attention_checks import (
     subsampled_attention,
     upsampled_attention,
 )
+
+SHORT_ELEMENTS = 1 << 20
+
+
+@pytest.fixture
+def short_runs(default_suite: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run masks up to 1024 frames in the default suite; slow runs, and users, run them up to 4096."""
+    if default_suite:
+        monkeypatch.setattr(mask_runs, "MAX_ELEMENTS", SHORT_ELEMENTS)
+
+
+with_short_runs = pytest.mark.usefixtures("short_runs")
+
+
+def longest_run() -> int:
+    """The frames up to which masks are run."""
+    return math.isqrt(mask_runs.MAX_ELEMENTS)
 
 
 def refusal(proto: ModelProto, max_context: int | None = None) -> str:
@@ -56,6 +75,7 @@ def test_full_attention_is_refused(context: int | None) -> None:
     assert "max_context=" in message
 
 
+@with_short_runs
 def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     def first(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = graph.positions()
@@ -74,6 +94,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     assert "puts numbers above -10000 instead of scores" in refusal(attention_example(weak)[0])
 
 
+@with_short_runs
 def test_causal_attention_needs_a_context() -> None:
     """A context makes it exact; without one it is refused, and longer streams are refused, too."""
     proto, feeds = attention_example(causal)
@@ -90,6 +111,7 @@ def test_causal_attention_needs_a_context() -> None:
             run_whole(program.spawn(), at_length(feeds, 1, 21))
 
 
+@with_short_runs
 def test_a_context_leaves_the_offline_model_alone() -> None:
     """The same typed model runs any length, and can be pulsified again."""
     proto, feeds = attention_example(causal)
@@ -109,6 +131,7 @@ def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
     assert compile_model(model, "numpy").limit is None
 
 
+@with_short_runs
 def test_a_context_counts_frames_of_the_symbol() -> None:
     """The attention sees ten frames at half the rate."""
     proto, feeds = subsampled_attention(causal)
@@ -117,6 +140,7 @@ def test_a_context_counts_frames_of_the_symbol() -> None:
     assert band_of(proto, 20).back == 9
 
 
+@with_short_runs
 def test_unlimited_slopes_and_chunks_stream_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
@@ -162,7 +186,10 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     assert np.array_equal(op.full_bias(1800), values)
 
 
-@pytest.mark.parametrize("place", [700, pytest.param(1500, marks=pytest.mark.slow), 3000])
+@with_short_runs
+@pytest.mark.parametrize(
+    "place", [700, 900, *(pytest.param(n, marks=pytest.mark.slow) for n in (1500, 3000))]
+)
 def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
     """However late: the constant in the mask says where to look."""
 
@@ -181,18 +208,20 @@ def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
 
 
 def opened_late(graph: AttentionBuilder, scores: str) -> str:
-    """Attend to one more frame after frame 5000."""
+    """Attend to one more frame after a frame beyond the runs."""
     rows, near = positions_of(graph)
     farther = graph.add(
-        "And", graph.is_between(graph.distances(), 4, 4), graph.add("Greater", rows, graph.number(4999))
+        "And",
+        graph.is_between(graph.distances(), 4, 4),
+        graph.add("Greater", rows, graph.number(longest_run() + 900)),
     )
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
 
 def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
-    """Attend to one more frame in every other block of 5000 frames."""
+    """Attend to one more frame in every other block of frames, blocks longer than the runs."""
     rows, near = positions_of(graph)
-    odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
+    odd = graph.add("Mod", graph.add("Div", rows, graph.number(longest_run() + 900)), graph.number(2))
     farther = graph.add(
         "And", graph.is_between(graph.distances(), 4, 4), graph.add("Equal", odd, graph.number(1))
     )
@@ -200,11 +229,13 @@ def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
 
 
 def far_pairs(graph: AttentionBuilder, scores: str) -> str:
-    """Each frame also meets the one 6000 frames before it."""
+    """Each frame also meets one that is farther before it than the runs are long."""
     _, near = positions_of(graph)
-    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.distances(), 6000, 6000)))
+    far = longest_run() + 1900
+    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.distances(), far, far)))
 
 
+@with_short_runs
 @pytest.mark.parametrize(
     ("mask", "node"),
     [(opened_late, r"\(greater\)"), (opened_in_turns, r"\(div\)"), (far_pairs, "or more apart may meet")],
@@ -213,15 +244,22 @@ def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -
     """The change is in no run; a stream that ends before it is taken, and no longer one."""
     proto, feeds = attention_example(mask)
     message = refusal(proto)
-    assert "keeps one pattern up to frame 4096, but not provably beyond it" in message
+    assert f"keeps one pattern up to frame {longest_run()}, but not provably beyond it" in message
     assert re.search(node, message)
-    assert "max_context=4096 or less" in message
+    assert f"max_context={longest_run()} or less" in message
     model = assert_streams_agree(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
 
 
+def test_masks_of_users_are_run_up_to_4096_frames() -> None:
+    message = refusal(attention_example(opened_late)[0])
+    assert "keeps one pattern up to frame 4096, but not provably beyond it" in message
+    assert "max_context=4096 or less" in message
+
+
+@with_short_runs
 def test_a_context_beyond_the_runs_is_refused() -> None:
-    assert "not provably beyond it" in refusal(attention_example(opened_late)[0], 5000)
+    assert "not provably beyond it" in refusal(attention_example(opened_late)[0], longest_run() + 900)
 
 
 def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:
