@@ -8,6 +8,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -77,17 +78,26 @@ def host() -> Machine:
 
 def llvm_code(compiled: CompiledFunction) -> Any:
     """The optimised LLVM code of a function, a separate module; without what lets Python call it."""
+    bitcode = _bitcode_path(compiled)
+    if not bitcode.exists():
+        return keep_llvm_code(compiled, compiled.name)
+    return llvm.parse_bitcode(bitcode.read_bytes())
+
+
+def keep_llvm_code(compiled: CompiledFunction, symbol: str) -> Any:
+    """Make the LLVM code of a function, and store it for ``llvm_code``."""
+    module = optimise(compiled.name, symbol, compiled.function, compiled.signature, compiled.options)
+    bitcode = _bitcode_path(compiled)
+    unfinished = bitcode.with_suffix(f".{os.getpid()}")
+    unfinished.write_bytes(module.as_bitcode())
+    os.replace(unfinished, bitcode)
+    return module
+
+
+def _bitcode_path(compiled: CompiledFunction) -> Path:
     path = compiled.path()
     assert path is not None
-    bitcode = path.with_suffix(".bc")
-    if not bitcode.exists():
-        module = optimise(
-            compiled.name, compiled.name, compiled.function, compiled.signature, compiled.options
-        )
-        unfinished = bitcode.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(module.as_bitcode())
-        os.replace(unfinished, bitcode)
-    return llvm.parse_bitcode(bitcode.read_bytes())
+    return path.with_suffix(".bc")
 
 
 def module(name: str) -> Any:
