@@ -63,6 +63,14 @@ def filter_model() -> TypedModel:
     return builder.finish(y=builder.wire("flat", RemoveAxis(1), y), loud=loud)
 
 
+def channel_filter_model() -> TypedModel:
+    """x [1, 16, T] -> y [1, 16, T], a filter for each channel; its kernels compile in a second."""
+    builder = TypedBuilder()
+    weights = builder.constant("w", np.arange(1, 81).reshape(16, 1, 5) / 7)
+    x = builder.source("x", "1,16,T,f32")
+    return builder.finish(y=builder.wire("y", Conv((1,), (1,), pads(2, 2), group=16), x, weights))
+
+
 def decimating_model() -> TypedModel:
     """x [1, T, 2] -> same, three times x, and third [1, 1, T/3], sums of three pairs."""
     builder = TypedBuilder()

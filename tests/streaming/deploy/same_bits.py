@@ -16,7 +16,7 @@ from streaming.deploy.building import build_model, find_target
 from streaming.opening.opened_model import OpenedModel
 from streaming.opening.source import load_source
 from tests.streaming.deploy.building import build, compile_program
-from tests.streaming.models import filter_model
+from tests.streaming.models import channel_filter_model
 
 MAX_PULSES, NEAR = 6, 300
 
@@ -46,7 +46,7 @@ if __name__ == "__main__":
         program = opened.compile()
         library = build_model(opened, program, "small", find_target(level), folder, checks=True)
     else:
-        program = compile_program(filter_model(), 16)
+        program = compile_program(channel_filter_model(), 16)
         library = build(program, folder, level)
     streams = compare(CLibrary(folder, "small"), program)
     assert streams
