@@ -138,12 +138,16 @@ class Rows:
         words = np.array(row, np.int64)
         machine.run(words.ctypes.data, 1, self.bases.ctypes.data)
 
+    def changing(self) -> tuple[Array, Array]:
+        """The state and the arena, without the scratch memory of parts at its end."""
+        return self.memories[Region.STATE], self.memories[Region.ARENA][: self.scratch_at]
+
     def copies(self) -> list[Array]:
-        return [self.memories[region].copy() for region in (Region.STATE, Region.ARENA)]
+        return [memory.copy() for memory in self.changing()]
 
     def put_back(self, memories: list[Array]) -> None:
-        for region, memory in zip((Region.STATE, Region.ARENA), memories):
-            self.memories[region][:] = memory
+        for memory, before in zip(self.changing(), memories):
+            memory[:] = before
 
     def compare(self, counts: tuple[int, ...], reached: Counter[str]) -> None:
         """Run every row whole and in ``counts`` parts, the parts in both orders; the memories must be equal."""
@@ -168,12 +172,11 @@ class Rows:
             self.put_back(after)
 
     def assert_same(self, expected: list[Array], row: list[int], parts: RowCut, name: str) -> None:
-        state, arena = (self.memories[region] for region in (Region.STATE, Region.ARENA))
+        state, arena = self.changing()
         assert np.array_equal(state, expected[0]), name
-        if np.array_equal(arena[: self.scratch_at], expected[1][: self.scratch_at]):
+        if np.array_equal(arena, expected[1]):
             return
         ignored = np.zeros(arena.size, bool)
-        ignored[self.scratch_at :] = True
         if parts.cut.scratch:
             scratch = [word & ((1 << 48) - 1) for word in row[2:] if word >> 48 == ARENA]
             for first in scratch:  # what of them is scratch lies where the whole row has its own
