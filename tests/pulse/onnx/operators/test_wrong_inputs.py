@@ -21,11 +21,11 @@ SHAPES: Sequence[Sequence[int | str]] = ((), ("T",), (1, "T"), (1, 3, "T"))
 
 
 def models_of(op: str) -> Iterator[onnx.ModelProto]:
-    """Yield a model of one node for each list of inputs and shape."""
+    """Yield a model of one node for each list of inputs and, unless it reads none, for each shape."""
     domain, _, op_type = op.rpartition("::")
     for inputs in INPUTS:
         names = ["" if name == "-" else name for name in inputs.split()]
-        for shape in SHAPES:
+        for shape in SHAPES if any(names) else SHAPES[1:2]:
             tensors = [
                 onnx.helper.make_tensor_value_info(name, dtype, shape)
                 for name, dtype in (("x", onnx.TensorProto.FLOAT), ("i", onnx.TensorProto.INT64))
