@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from pulse.errors import LoadError
 from pulse.nnef.syntax import (
@@ -23,6 +23,8 @@ from pulse.nnef.syntax import (
 )
 from pulse.support.printable import printable
 from pulse.support.record import record
+
+Item = TypeVar("Item")
 
 MAX_DEPTH = 60
 """How deep brackets and fragments may be nested."""
@@ -70,10 +72,12 @@ def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
 
 
 class _Parser:
+    """Reads a text token by token; its methods read one rule of the grammar each."""
+
     def __init__(self, text: str, title: str) -> None:
         self._title = title
         self._tokens = self._split(text)
-        self._at = 0
+        self._position = 0
         self._depth = 0
 
     def _split(self, text: str) -> list[Token]:
@@ -95,40 +99,42 @@ class _Parser:
 
     @property
     def _next(self) -> Token:
-        return self._tokens[self._at]
+        return self._tokens[self._position]
 
     def _take(self) -> Token:
         token = self._next
-        self._at += 1 if token.kind else 0
+        self._position += 1 if token.kind else 0
         return token
 
-    def _is(self, text: str) -> bool:
+    def _is_next(self, text: str) -> bool:
         return self._next.text == text and self._next.kind in ("sign", "word")
 
-    def _skip(self, text: str) -> bool:
-        if self._is(text):
-            self._at += 1
+    def _take_if(self, text: str) -> bool:
+        """Take the next token if it is this one; return whether it is."""
+        if self._is_next(text):
+            self._position += 1
             return True
         return False
 
-    def _need(self, text: str) -> None:
-        if not self._skip(text):
+    def _require(self, text: str) -> None:
+        if not self._take_if(text):
             self._fail(self._next.line, f"{text} is expected, not {printable(self._next.text)}")
 
     def _word(self, expected: str = "a name") -> str:
         token = self._next
         if token.kind != "word":
             self._fail(token.line, f"{expected} is expected, not {printable(token.text)}")
-        self._at += 1
+        self._position += 1
         return _unquote(token.text[1:]) if token.text.startswith('i"') else token.text
 
-    def _several(self, item: Callable[[], "Expression"], close: str) -> list[Expression]:
-        items: list[Expression] = []
-        while not self._is(close):
-            items.append(item())
-            if not self._skip(","):
+    def _items(self, read_item: Callable[[], Item], close: str) -> list[Item]:
+        """Return items separated by commas, up to a closing bracket."""
+        items: list[Item] = []
+        while not self._is_next(close):
+            items.append(read_item())
+            if not self._take_if(","):
                 break
-        self._need(close)
+        self._require(close)
         return items
 
     def end(self) -> None:
@@ -136,88 +142,80 @@ class _Parser:
             self._fail(self._next.line, f"{printable(self._next.text)} follows the end")
 
     def document(self) -> Document:
-        self._need("version")
+        self._require("version")
         version = self._take().text
-        self._need(";")
+        self._require(";")
         if not version.startswith("1."):
             self._fail(1, f"version {printable(version)} is not supported; NNEF 1.0 is")
         extensions: list[tuple[str, ...]] = []
-        while self._skip("extension"):
+        while self._take_if("extension"):
             words: list[str] = []
-            while self._next.kind and not self._is(";"):
+            while self._next.kind and not self._is_next(";"):
                 words.append(self._take().text)
-            self._need(";")
+            self._require(";")
             extensions.append(tuple(words))
         fragments = self.fragments()
-        self._need("graph")
+        self._require("graph")
         name = self._word()
-        self._need("(")
+        self._require("(")
         inputs = self._names()
-        self._need("->")
-        self._need("(")
+        self._require("->")
+        self._require("(")
         outputs = self._names()
         body = self._body()
         self.end()
         return Document(name, inputs, outputs, body, fragments, tuple(extensions), version)
 
     def _names(self) -> tuple[str, ...]:
-        names = self._several(lambda: Name(self._word()), ")")
-        return tuple(name.text for name in names if isinstance(name, Name))
+        return tuple(self._items(self._word, ")"))
 
     def fragments(self) -> tuple[Fragment, ...]:
         fragments: list[Fragment] = []
-        while self._skip("fragment"):
+        while self._take_if("fragment"):
             fragments.append(self._fragment())
         return tuple(fragments)
 
     def _fragment(self) -> Fragment:
         name, generic = self._word(), None
-        if self._skip("<"):
-            self._need("?")
-            generic = self._word() if self._skip("=") else "?"
-            self._need(">")
-        self._need("(")
-        parameters: list[Parameter] = []
-        while not self._is(")"):
-            parameter = self._word()
-            self._need(":")
-            result_type = self._type()
-            parameters.append(
-                Parameter(parameter, result_type, self._expression() if self._skip("=") else None)
-            )
-            if not self._skip(","):
-                break
-        self._need(")")
-        self._need("->")
-        self._need("(")
-        results: list[tuple[str, str]] = []
-        while not self._is(")"):
-            result = self._word()
-            self._need(":")
-            results.append((result, self._type()))
-            if not self._skip(","):
-                break
-        self._need(")")
-        body = None if self._skip(";") else self._body()
+        if self._take_if("<"):
+            self._require("?")
+            generic = self._word() if self._take_if("=") else "?"
+            self._require(">")
+        self._require("(")
+        parameters = self._items(self._parameter, ")")
+        self._require("->")
+        self._require("(")
+        results = self._items(self._result, ")")
+        body = None if self._take_if(";") else self._body()
         return Fragment(name, tuple(parameters), tuple(results), body, generic)
+
+    def _parameter(self) -> Parameter:
+        name, type_name = self._result()
+        return Parameter(name, type_name, self._expression() if self._take_if("=") else None)
+
+    def _result(self) -> tuple[str, str]:
+        """Return a name and its type."""
+        name = self._word()
+        self._require(":")
+        return name, self._type()
 
     def _type(self) -> str:
         """Return a type as text; it is not checked."""
-        if self._skip("("):
+        if self._take_if("("):
             parts = [self._type()]
-            while self._skip(","):
+            while self._take_if(","):
                 parts.append(self._type())
-            self._need(")")
+            self._require(")")
             name = f"({', '.join(parts)})"
-        elif self._skip("tensor"):
-            self._need("<")
-            inner = "" if self._is(">") else self._plain_type()
-            self._need(">")
+        elif self._take_if("tensor"):
+            self._require("<")
+            inner = "" if self._is_next(">") else self._plain_type()
+            self._require(">")
             name = f"tensor<{inner}>"
         else:
             name = self._plain_type()
-        while self._skip("["):
-            self._need("]")
+        while self._take_if("["):
+            self._require("]")
             name += "[]"
         return name
 
@@ -228,52 +226,50 @@ class _Parser:
         return token.text
 
     def _body(self) -> tuple[Assignment, ...]:
-        self._need("{")
+        self._require("{")
         assignments: list[Assignment] = []
-        while not self._skip("}"):
+        while not self._take_if("}"):
             line = self._next.line
             target = self._targets()
-            self._need("=")
+            self._require("=")
             value = self._expression()
-            self._need(";")
+            self._require(";")
             assignments.append(Assignment(target, value, line))
         return tuple(assignments)
 
     def _targets(self) -> AssignmentTarget:
         first = self._target()
-        if not self._is(","):
+        if not self._is_next(","):
             return first
         targets = [first]
-        while self._skip(","):
+        while self._take_if(","):
             targets.append(self._target())
         return tuple(targets)
 
     def _target(self) -> AssignmentTarget:
-        self._deeper()
-        for open, close in (("(", ")"), ("[", "]")):
-            if self._skip(open):
-                targets: list[AssignmentTarget] = []
-                while not self._is(close):
-                    targets.append(self._target())
-                    if not self._skip(","):
-                        break
-                self._need(close)
-                self._depth -= 1
-                return targets if open == "[" else tuple(targets)
+        self._enter()
+        target: AssignmentTarget
+        if self._take_if("("):
+            target = tuple(self._items(self._target, ")"))
+        elif self._take_if("["):
+            target = self._items(self._target, "]")
+        else:
+            target = self._word()
         self._depth -= 1
-        return self._word()
+        return target
 
-    def _deeper(self) -> None:
+    def _enter(self) -> None:
+        """Count a level of nesting; the caller subtracts it at its end. Raises LoadError: there are too many."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             self._fail(self._next.line, f"brackets are nested more than {MAX_DEPTH} deep")
 
     def _expression(self) -> Expression:
-        self._deeper()
+        self._enter()
         value = self._binary(0)
-        if self._skip("if"):
+        if self._take_if("if"):
             condition = self._binary(0)
-            self._need("else")
+            self._require("else")
             value = Conditional(value, condition, self._expression())
         self._depth -= 1
         return value
@@ -293,46 +289,46 @@ class _Parser:
 
     def _unary(self) -> Expression:
         if self._next.kind == "sign" and self._next.text in "+-!":
-            self._deeper()
+            self._enter()
             sign = self._take().text
             operand = self._unary()
             self._depth -= 1
             return Unary(sign, operand)
         value = self._atom()
-        while self._skip("["):
-            if self._skip(":"):
-                value = Subrange(value, None, None if self._is("]") else self._expression())
+        while self._take_if("["):
+            if self._take_if(":"):
+                value = Subrange(value, None, None if self._is_next("]") else self._expression())
             else:
                 index = self._expression()
-                if self._skip(":"):
-                    value = Subrange(value, index, None if self._is("]") else self._expression())
+                if self._take_if(":"):
+                    value = Subrange(value, index, None if self._is_next("]") else self._expression())
                 else:
                     value = Subscript(value, index)
-            self._need("]")
+            self._require("]")
         return value
 
     def _atom(self) -> Expression:
         token = self._next
         if token.kind == "number":
-            self._at += 1
+            self._position += 1
             return _number(token.text)
         if token.kind == "string":
-            self._at += 1
+            self._position += 1
             return _unquote(token.text)
-        if self._skip("("):
-            items = self._several(self._expression, ")")
+        if self._take_if("("):
+            items = self._items(self._expression, ")")
             return items[0] if len(items) == 1 else tuple(items)
-        if self._skip("["):
-            return self._comprehension() if self._is("for") else self._several(self._expression, "]")
+        if self._take_if("["):
+            return self._comprehension() if self._is_next("for") else self._items(self._expression, "]")
         if token.text in ("true", "false") and token.kind == "word":
-            self._at += 1
+            self._position += 1
             return token.text == "true"
         name = self._word("a value")
-        return self._call(name) if self._is("(") or self._is_type_next() else Name(name)
+        return self._call(name) if self._is_next("(") or self._is_type_next() else Name(name)
 
     def _is_type_next(self) -> bool:
         """Return whether ``<type>(`` follows."""
-        following = [token.text for token in self._tokens[self._at : self._at + 4]]
+        following = [token.text for token in self._tokens[self._position : self._position + 4]]
         return (
             len(following) == 4
             and following[0] == "<"
@@ -342,40 +338,40 @@ class _Parser:
 
     def _call(self, name: str) -> Call:
         kind = ""
-        if self._skip("<"):
+        if self._take_if("<"):
             kind = self._take().text
-            self._need(">")
-        self._need("(")
+            self._require(">")
+        self._require("(")
         positional: list[Expression] = []
         keywords: list[tuple[str, Expression]] = []
-        while not self._is(")"):
-            follows = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        while not self._is_next(")"):
+            follows = self._tokens[min(self._position + 1, len(self._tokens) - 1)]
             if self._next.kind == "word" and follows.kind == "sign" and follows.text == "=":
                 argument = self._word()
-                self._need("=")
+                self._require("=")
                 keywords.append((argument, self._expression()))
             elif keywords:
                 self._fail(self._next.line, "an argument without a name follows one with a name")
             else:
                 positional.append(self._expression())
-            if not self._skip(","):
+            if not self._take_if(","):
                 break
-        self._need(")")
+        self._require(")")
         return Call(name, tuple(positional), tuple(keywords), kind)
 
     def _comprehension(self) -> Comprehension:
         loops: list[tuple[str, Expression]] = []
-        self._need("for")
+        self._require("for")
         while True:
             variable = self._word()
-            self._need("in")
+            self._require("in")
             loops.append((variable, self._binary(0)))
-            if not self._skip(","):
+            if not self._take_if(","):
                 break
-        condition = self._expression() if self._skip("if") else None
-        self._need("yield")
+        condition = self._expression() if self._take_if("if") else None
+        self._require("yield")
         result = self._expression()
-        self._need("]")
+        self._require("]")
         return Comprehension(tuple(loops), condition, result)
 
 
