@@ -26,7 +26,7 @@ from bench.serve.hosting import serve
 
 MAX_DELAY_MS = 20.0
 """A server whose answers exceed this at the 99th percentile does not hold its streams."""
-BEHIND = ("pulse", "onnxruntime")
+ENGINES = ("pulse", "onnxruntime")
 """The engines that run the model of a server."""
 
 
@@ -41,7 +41,7 @@ class ServeRow:
     """
 
     model: str
-    behind: str
+    engine: str
     servers: int
     block_ms: float
     clients: ClientRun
@@ -52,12 +52,12 @@ class ServeRow:
 
 @contextlib.contextmanager
 def server(
-    name: str, source: str | None, behind: str, streams: int, core: int | None
+    name: str, source: str | None, engine: str, streams: int, core: int | None
 ) -> Iterator[tuple[tuple[str, int], Connection]]:
     """Run a server in a separate process; yields its address and the pipe to it."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
-        target=serve, args=(name, source, behind, streams, core, theirs)
+        target=serve, args=(name, source, engine, streams, core, theirs)
     )
     process.start()
     try:
@@ -68,10 +68,10 @@ def server(
         process.kill()
 
 
-def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> ServeRow:
+def run(name: str, source: str | None, engine: str, streams: int, options: argparse.Namespace) -> ServeRow:
     cores = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in cores]
+        servers = [stack.enter_context(server(name, source, engine, streams + 8, core)) for core in cores]
         time.sleep(0.5)
         statistics: list[list[dict[str, Any]]] = []
 
@@ -102,7 +102,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
     cpu_us = 1e6 * cpu_s / max(1, pulses)
     return ServeRow(
         model=name,
-        behind=behind,
+        engine=engine,
         servers=options.servers,
         block_ms=options.block / 16,
         clients=result,
@@ -117,7 +117,7 @@ def text(row: ServeRow, streams: int) -> str:
     clients = row.clients
     good = clients.p99_ms < MAX_DELAY_MS and not clients.late and clients.streams == streams
     return (
-        f"{row.model:9} {row.behind:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms "
+        f"{row.model:9} {row.engine:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms "
         f"blocks: p50 {clients.p50_ms:7.1f} p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; "
         f"in the server p99 {row.answer_p99_ms:7.1f} ms; {clients.late} late, {clients.lost} lost; "
         f"{row.pulses} pulses, {row.cpu_us:6.1f} us CPU each, clients {clients.cpu_us:6.1f} us per block; "
@@ -130,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gtcrn", type=Path, help="a recipe of GTCRN")
     parser.add_argument("--model", choices=("denoiser", "gtcrn"), default="denoiser")
-    parser.add_argument("--behind", choices=BEHIND, action="append")
+    parser.add_argument("--behind", dest="engines", choices=ENGINES, action="append")
     parser.add_argument("--streams", type=int, nargs="+", default=[20])
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--block", type=int, default=160, help="samples in each message")
@@ -142,9 +142,9 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[ServeRow] = []
     for streams in options.streams:
-        for behind in options.behind or BEHIND:
+        for engine in options.engines or ENGINES:
             source = str(options.gtcrn) if options.model == "gtcrn" else None
-            row = run(options.model, source, behind, streams, options)
+            row = run(options.model, source, engine, streams, options)
             rows.append(row)
             print(text(row, streams), flush=True)
     if options.json:

@@ -23,7 +23,7 @@ RATE_HZ = 16000
 
 
 def serve(
-    name: str, source: str | None, behind: str, streams: int, core: int | None, pipe: Connection
+    name: str, source: str | None, engine: str, streams: int, core: int | None, pipe: Connection
 ) -> None:
     """Serve a model on one core or all: send the address, then figures on request, until it receives ``end``."""
     if core is not None:
@@ -31,7 +31,7 @@ def serve(
     opened = OpenedModel(load(source or model_path()), RATE_HZ, "option")
     pulsed = opened.pulsify()
     program: Any = pulsed.compile()
-    if behind == "onnxruntime":
+    if engine == "onnxruntime":
         program = OnnxRuntimeProgram(pulsed, program)
     model = ModelSettings(None, name, streams=streams)
     limits = LimitSettings(streams_per_address=10_000)

@@ -15,7 +15,7 @@ from pulse.typed import add_constant
 
 FRACTION_BITS = 15
 """The bits after the point of a factor."""
-MAX_FRACTION = 32767
+MAX_FRACTION = (1 << FRACTION_BITS) - 1
 """The largest 15-bit fraction."""
 RADIX = 4
 """Each pass joins this many transforms."""
@@ -56,15 +56,15 @@ class Integers:
         return self.apply("mul", x, y)
 
     def shift_right(self, x: OutletId, bits: int) -> OutletId:
-        """Shift to the right; the sign stays."""
+        """Shift to the right, which rounds down."""
         return self.shift(x, 2.0**-bits)
 
     def shift(self, x: OutletId, factor: Number) -> OutletId:
         """Multiply by a power of two and drop the fraction: a shift of bits."""
         return self.apply("floor", self.mul(x, factor))
 
-    def lowest(self, x: OutletId, bits: int) -> OutletId:
-        """Return the last binary digits."""
+    def low_bits(self, x: OutletId, bits: int) -> OutletId:
+        """Return the lowest ``bits`` binary digits."""
         return self.sub(x, self.mul(self.shift_right(x, bits), 1 << bits))
 
     def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
@@ -87,7 +87,7 @@ class Integers:
         """Return entries of a table [N], by i64."""
         return self.builder.add("looked_up", Gather(0), self.add_constant(table), indices)
 
-    def bits(self, x: OutletId, max_bits: int) -> tuple[OutletId, OutletId]:
+    def bit_length(self, x: OutletId, max_bits: int) -> tuple[OutletId, OutletId]:
         """Return how many binary digits x has, 0 of 0 and at most ``max_bits``, a power of two; and 2**-digits."""
         count, power, step = self.add_constant(0), self.add_constant(1), max_bits // 2
         while step:
@@ -120,8 +120,8 @@ class Integers:
         )
 
 
-def fourth_digits(count: int) -> Array:
-    """Return the numbers below ``count``, a power of four, with their digits to base four in reverse."""
+def digit_reversal(count: int) -> Array:
+    """Return 0 … count - 1 with their digits to base four in reverse; ``count`` is a power of four."""
     indices, remaining_digits = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
@@ -135,9 +135,9 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     """Return the transform of kissfft in 16 bits, of ``2 * count`` real points, divided by as much.
 
     x        [B, frames, 2*count], count a power of four
-    Returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]
+    Returns  bins 1 … count - 1 in this order: [B, frames, count - 1]
     """
-    builder, order = z.builder, 2 * fourth_digits(count)
+    builder, order = z.builder, 2 * digit_reversal(count)
     parts = z.pick(x, order, 2), z.pick(x, order + 1, 2)
     step = 1
     while step < count:

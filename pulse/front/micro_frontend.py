@@ -161,7 +161,7 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
     # -32768 has no 16-bit magnitude, and counts as nothing
     magnitude = z.choose(z.apply("less", magnitude, 32768), magnitude, 0)
     largest = z.builder.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
-    return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
+    return z.mul(z.bit_length(z.cast(largest), 16)[1], 1 << 15)
 
 
 def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
@@ -213,8 +213,8 @@ def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: i
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     """Return the gain for a noise estimate: from a parabola for each number of its bits."""
-    bits, power = z.bits(x, 32)
-    fraction = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
+    bits, power = z.bit_length(x, 32)
+    fraction = z.low_bits(z.shift(x, z.mul(power, 1 << 11)), 10)
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
     inner = z.add(z.shift_right(z.mul(curve, fraction), 5), z.mul(slope, 32))
     gain = z.add(z.shift_right(z.add(z.mul(inner, fraction), 1 << 14), 15), value)
@@ -234,13 +234,13 @@ def _shrink(z: Integers, snr: OutletId) -> OutletId:
 def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     """Return the natural logarithm times 2**scale_shift; 0 of 0 and 1."""
     operand = z.choose(z.apply("greater", x, 2), x, 2)
-    bits, power = z.bits(operand, 32)
+    bits, power = z.bit_length(operand, 32)
     # power is 2**-bits, and the first digit means 2**(bits - 1)
     rest = z.shift(z.sub(z.mul(z.mul(operand, power), 2), 1), 1 << LOG_BITS)
     segment = z.cast(z.shift_right(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
     table = log_table()
     base, slope = z.look_up(table, segment), z.look_up(np.append(np.diff(table), 0), segment)
-    inside = z.lowest(rest, LOG_BITS - LOG_SEGMENT_BITS)
+    inside = z.low_bits(rest, LOG_BITS - LOG_SEGMENT_BITS)
     fraction = z.add(z.add(rest, base), z.shift_right(z.mul(slope, inside), LOG_BITS))
     half = 1 << (LOG_BITS - 1)
     binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)

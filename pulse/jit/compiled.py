@@ -92,18 +92,18 @@ class CompiledFunction(NotCopyable, ABC):
         only    the rows of dispatchers to compile, if it calls any; None: all
         Raises  CompileError: it cannot be compiled
         """
-        from pulse.jit.language.declared import ONLY
+        from pulse.jit.language.declared import DISPATCHED_ROWS
 
         disk = self.cache_entry()
         if only is not None:
             disk = disk.with_rows(only)
         code = disk.read()
         if code is None:
-            token = ONLY.set(only)
+            token = DISPATCHED_ROWS.set(only)
             try:
                 code = self.compile(disk.symbol)
             finally:
-                ONLY.reset(token)
+                DISPATCHED_ROWS.reset(token)
             self.storage_error = disk.write(code)
         return code
 

@@ -94,16 +94,16 @@ class Loop(Op):
             results = run(feeds, arithmetic_in_use().without_noise)
             values = [results[name] for name in self.body.graph.output_names]
             condition, states = bool(values[0]), values[1 : 1 + count]
-            for values_of, value in zip(scan_outputs, values[1 + count :]):
-                values_of.append(value)
+            for frames, value in zip(scan_outputs, values[1 + count :]):
+                frames.append(value)
             iteration += 1
         facts = [self.body.graph.fact(outlet) for outlet in outlets]
         empty = [np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype) for fact in facts]
         return [
             *states,
             *(
-                np.concatenate([none, *(frame[None] for frame in frames)])
-                for none, frames in zip(empty, scan_outputs)
+                np.concatenate([no_frames, *(frame[None] for frame in frames)])
+                for no_frames, frames in zip(empty, scan_outputs)
             ),
         ]
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
+from fractions import Fraction
 from math import ceil
 
 import numpy as np
@@ -75,9 +76,9 @@ class _TimedSession:
             pulses_before = self.session.pulses
             start_ns = time.perf_counter_ns()
             ready = self.session.push(pulse)
-            took = time.perf_counter_ns() - start_ns
+            elapsed_ns = time.perf_counter_ns() - start_ns
             if self.session.pulses > pulses_before:
-                self.latency.record_ns(took)
+                self.latency.record_ns(elapsed_ns)
             yield ready
 
 
@@ -153,30 +154,30 @@ class _Feed:
     def __init__(
         self,
         program: Program,
-        hearing: AlignedAudio,
+        audio: AlignedAudio,
         tables: Mapping[str, Array],
         sessions: Sequence[_TimedSession],
     ) -> None:
         self._ports = {port.name: port for port in program.inputs}
         self._symbol = program.model.symbol
-        self._hearing, self._tables, self._sessions = hearing, tables, sessions
+        self._audio, self._tables, self._sessions = audio, tables, sessions
         self.padded: dict[str, int] = {}
 
     @property
     def samples(self) -> int:
         """The samples of each input channel, at the rate of the first source, with the silence that was added."""
-        return self._hearing.samples
+        return self._audio.samples
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
         """Yield the ready frames of every stream for each pulse; the last are those of the flush."""
         yield from self._push({}, self._tables)
-        for blocks in self._hearing:
+        for blocks in self._audio:
             yield from self._push(blocks, self._missing_zeros())
             if advance is not None:
-                advance(self._hearing.samples, self._hearing.samples_expected)
-        for blocks in self._hearing.fill(self._end()):
+                advance(self._audio.samples, self._audio.samples_expected)
+        for blocks in self._audio.fill(self._end()):
             yield from self._push(blocks, self._missing_zeros())
-        self.padded |= self._hearing.padded
+        self.padded |= self._audio.padded
         yield [timed.session.flush() for timed in self._sessions]
 
     def _push(
@@ -192,19 +193,22 @@ class _Feed:
         ]
         yield from zip(*runs)
 
+    def _audio_rate(self) -> Fraction:
+        """Return the samples of audio for each frame of the symbol."""
+        return next(port.rate for port in self._ports.values() if port.is_sound)
+
     def _end(self) -> int:
         """Return the samples of audio as long as the longest input."""
-        audio = next(port for port in self._ports.values() if port.is_sound)
-        lasting = [
-            ceil(array.shape[self._ports[name].axis or 0] * audio.rate / self._ports[name].rate)
+        rate = self._audio_rate()
+        counts = [
+            ceil(array.shape[self._ports[name].axis or 0] * rate / self._ports[name].rate)
             for name, array in self._tables.items()
         ]
-        return max([self._hearing.samples_made, *lasting])
+        return max([self._audio.samples_made, *counts])
 
     def _missing_zeros(self) -> dict[str, Array]:
         """Return zeros to pad tables that are shorter than the audio so far."""
-        audio = next(port for port in self._ports.values() if port.is_sound)
-        symbols = int(self._hearing.samples_made / audio.rate)
+        symbols = int(self._audio.samples_made / self._audio_rate())
         zeros: dict[str, Array] = {}
         for name, array in self._tables.items():
             port, axis = self._ports[name], self._ports[name].axis or 0

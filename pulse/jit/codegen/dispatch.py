@@ -13,7 +13,7 @@ from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
 from pulse.jit.codegen.row import RowType
 from pulse.jit.codegen.simd import FLOATS
 from pulse.jit.codegen.simd_memory import vector_pointer
-from pulse.jit.language.declared import ONLY, Argument, Dispatcher, Outlined, PythonFunction
+from pulse.jit.language.declared import DISPATCHED_ROWS, Argument, Dispatcher, Outlined, PythonFunction
 from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
@@ -30,7 +30,7 @@ def declare_dispatcher(declared: Dispatcher) -> None:
         code, d, a, b, c, count, p, q = args
         done = builder.append_basic_block("done")
         switch = builder.switch(code, done)
-        only = ONLY.get()
+        only = DISPATCHED_ROWS.get()
         for code, (row, lanes) in enumerate(declared.rows):
             if only is not None and code not in only:
                 continue

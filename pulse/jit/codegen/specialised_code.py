@@ -12,7 +12,7 @@ from functools import lru_cache
 import llvmlite.binding as llvm
 
 from pulse.jit.codegen.native_code import emit_code, optimise
-from pulse.jit.language.declared import ONLY
+from pulse.jit.language.declared import DISPATCHED_ROWS
 from pulse.jit.processor import target_machine
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.pointer import HEADER_WORDS
@@ -46,11 +46,11 @@ def specialised_code(
 
 @lru_cache(maxsize=1)
 def _kernel_text(kernel: Kernel, applied: frozenset[int] | None) -> str:
-    token = ONLY.set(applied)
+    token = DISPATCHED_ROWS.set(applied)
     try:
         module = optimise(kernel.name, INNER, kernel.function, kernel.signature, kernel.options)
     finally:
-        ONLY.reset(token)
+        DISPATCHED_ROWS.reset(token)
     return OPAQUE.sub(r"\1 add \2, 0", str(module))
 
 

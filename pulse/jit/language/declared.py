@@ -35,7 +35,7 @@ class Dispatcher:
     element: FloatType
 
 
-ONLY: ContextVar[frozenset[int] | None] = ContextVar("ONLY", default=None)
+DISPATCHED_ROWS: ContextVar[frozenset[int] | None] = ContextVar("DISPATCHED_ROWS", default=None)
 """The rows of dispatchers to compile, if code is for one program; None: all."""
 
 
