@@ -22,7 +22,9 @@ from pulse.typed import TypedGraph
 SMALL_CONSTANT_ELEMENTS = 1 << 12
 """The number of elements that are computed in about the time of one call of numpy."""
 SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
-"""The cost of a dim in a tensor of dims, in numbers of equal memory and time."""
+"""What a dim in a tensor of dims costs: the memory of this many numbers, and this many seconds."""
+MAX_SIZE_ELEMENTS = 64
+"""Maximum number of elements of a tensor of sizes in floats; a larger one is computed as any other tensor."""
 
 
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
@@ -132,10 +134,6 @@ def _seconds(
     return op.eval_seconds(inputs, outputs, int)
 
 
-MAX_ELEMENTS = 64
-"""Maximum number of elements of a tensor of sizes."""
-
-
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """Return a float wire computed only from sizes as integers or dims, truncated towards 0.
 
@@ -176,7 +174,9 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _is_small(fact: TypedFact) -> bool:
-    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MAX_ELEMENTS
+    return (
+        all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MAX_SIZE_ELEMENTS
+    )
 
 
 def _each(function: Callable[[Any], Any], operand: Array) -> Array:

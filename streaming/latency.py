@@ -51,7 +51,7 @@ class LatencySummary:
     missed: int | None
 
     def percentiles(self) -> dict[str, float]:
-        """Name and microseconds of the percentiles, the maximum with them."""
+        """Return the percentiles and the maximum in microseconds, by name."""
         return {
             "p50": self.p50_us,
             "p90": self.p90_us,
@@ -153,7 +153,7 @@ class Latency:
         """
         counts = np.subtract(self.counts, earlier.counts)
         if counts.min() < 0:
-            raise ValueError("since: the other latency has counted times that this one has not")
+            raise ValueError("the earlier latency has counted times that this one has not; give a copy of this one")
         longest = 0
         if self._max_ns > earlier._max_ns:
             longest = self._max_ns

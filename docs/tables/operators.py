@@ -28,6 +28,7 @@ from tests.conformance.node_skips import nodes
 from tests.pulse.cases.families import all_cases
 
 MAX_CASES_PER_OPERATOR = 6
+"""Cases that are tried over each axis; further ones would show the same relations."""
 MAX_SHARED_OPERATORS = 8
 """Maximum number of operators of an ordinary case; a larger one counts only for operators that no other case has."""
 HEAD = """# Operators

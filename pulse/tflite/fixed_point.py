@@ -17,6 +17,7 @@ IntegerArray = NDArray[np.int64]
 FRACTION_BITS = 15
 """The bits after the point."""
 MAX_FRACTION = (1 << FRACTION_BITS) - 1
+"""The largest 15-bit fraction; larger ones saturate."""
 EXPONENTS = range(-2, 5)
 """The powers of two for which the exponential has a constant."""
 _POLYNOMIAL = -1 / 8

@@ -1,4 +1,4 @@
-"""Memory: the arrays to which the addresses in a pipeline's control block point."""
+"""PipelineMemory: the arrays to which the addresses in a pipeline's control block point."""
 
 from dataclasses import field
 
@@ -28,6 +28,7 @@ MIN_ARRIVAL_TIMES = 1024
 MIN_BLOCK_FRAMES = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORD_SLOTS = 256
+"""The minimum number of records for Python; more if the ring of input holds more pulses."""
 
 
 @record

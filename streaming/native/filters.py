@@ -11,6 +11,7 @@ from pulse.program.table.memory import aligned_bytes
 from pulse.support.record import record
 
 MAX_RATIO = 256
+"""Maximum ratio of two rates; a larger one is refused, because its filter would be too long."""
 
 
 @record
@@ -73,7 +74,7 @@ class Filter:
 
 
 def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
-    """Raise InputError if rates are not positive or more than 256 times apart."""
+    """Raise InputError if rates are not positive or more than ``MAX_RATIO`` times apart."""
     if min(rate_in_hz, rate_out_hz) < 1:
         raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
     if max(rate_in_hz, rate_out_hz) > MAX_RATIO * min(rate_in_hz, rate_out_hz):

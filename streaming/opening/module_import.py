@@ -16,6 +16,7 @@ from pulse.support.record import record
 
 FILE_SUFFIX = ".py"
 MAX_SHOWN_NAMES = 8
+"""Maximum number of names of a module in a message; further ones are left out."""
 
 
 @record

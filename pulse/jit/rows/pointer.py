@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 WEIGHTS, STATE, ARENA = 0, 1, 2
 MAX_REGIONS = 8
 REGION_SHIFT = 48
+"""An operand has the number of its memory, below ``MAX_REGIONS``, above this many bits of its byte offset."""
 HEADER_WORDS = 2
 """The int64 before the first argument of a row."""
 

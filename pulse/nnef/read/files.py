@@ -19,7 +19,7 @@ MAX_TEXT_BYTES = 1 << 26
 """A longer graph is refused: weights belong into separate files."""
 MAX_UNPACKED_BYTES = 1 << 28
 MAX_UNPACKED_RATIO = 64
-"""An archive unpacks to at most ``MAX_UNPACKED_BYTES``, or ``MAX_UNPACKED_RATIO`` its own size."""
+"""An archive that unpacks to more bytes, and to more than this many times its own size, is refused."""
 
 
 @record(eq=False)

@@ -1,8 +1,8 @@
 """Writes the built-in voice detector as an ordinary offline ONNX model: ``python -m streaming.builtin.assets.voice``.
 
 Power in bands, set against a noise floor by minimum statistics, as in the denoiser: where some bands of speech stand
-well above it, there is voice. It looks at past samples only and has no trained weights. It is there to be shown, and
-takes any sound that comes and goes for voice; a product wants a trained model.
+well above it, there is voice. It looks at past samples only and has no trained weights. It is an example: it takes any
+sound that comes and goes for voice, so a product needs a trained model.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ FLOOR_TENTHS = 30
 SMOOTHING_FRAMES = 3
 """The power is averaged over this many frames."""
 QUIET_POWER = 1e-7
-"""Power of about -70 dB: quieter sound is not voice, however still it was before."""
+"""Power of about -70 dB: quieter sound is not voice, even if it was quieter before."""
 UNDECIDED_EVIDENCE = 1.75
 """The evidence at which speech is as likely as noise: in stationary noise it is 1.0, and 1.5 in one frame of 1000."""
 SHARPNESS = 3.0
