@@ -31,24 +31,24 @@ class Expected:
         """Outputs in the model's own types."""
         return self.reference.native
 
-    def require(self, results: Mapping[str, Array], context: object = "") -> None:
-        """Fail where the error of a result is larger than the rounding error."""
+    def assert_agrees(self, results: Mapping[str, Array], context: object = "") -> None:
+        """Fail if the error of a result is larger than the rounding error."""
         for name in self.outputs:
             judgement = self.reference.judge(name, results[name], self._axes[name])
             assert judgement.fits, (context, name, results[name].shape, self.outputs[name].shape)
             assert judgement.agrees, (context, name, judgement.difference, judgement.share)
 
-    def require_of_runtime(self, results: Mapping[str, Array], context: object = "") -> None:
-        """Check another runtime's results: by the rule, or where its functions round more, within ``NEAR``.
+    def assert_runtime_agrees(self, results: Mapping[str, Array], context: object = "") -> None:
+        """Fail unless another runtime's results agree by the rule or, if its functions round more, within ``NEAR``.
 
         They may be off by a rounding of 1: onnxruntime's Elu is exp(x) - 1, its tanh in layers a rational function.
         """
         judged = {name: self.reference.judge(name, results[name], self._axes[name]) for name in self.outputs}
         if not all(judgement.fits and judgement.agrees for judgement in judged.values()):
-            self.require_near(results, context, float(np.finfo(np.float32).eps))
+            self.assert_near(results, context, float(np.finfo(np.float32).eps))
 
-    def require_near(self, results: Mapping[str, Array], context: object = "", allowed: float = 0.0) -> None:
-        """Check another runtime's results within ``NEAR`` of the largest value, as its formulas may differ.
+    def assert_near(self, results: Mapping[str, Array], context: object = "", allowed: float = 0.0) -> None:
+        """Fail unless another runtime's results are within ``NEAR`` of the largest value, as its formulas may differ.
 
         allowed  an error that is right whatever the largest value is
         """

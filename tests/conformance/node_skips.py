@@ -76,7 +76,7 @@ def _uses(*operators: str) -> Test:
     return test
 
 
-def _not_tensors(case: NodeCase) -> bool:
+def _has_non_tensors(case: NodeCase) -> bool:
     return any(not value.type.HasField("tensor_type") for value in _values(case))
 
 
@@ -84,15 +84,15 @@ def _types(case: NodeCase) -> set[int]:
     return {value.type.tensor_type.elem_type for value in _values(case)}
 
 
-def _strings(case: NodeCase) -> bool:
+def _has_strings(case: NodeCase) -> bool:
     return TensorProto.STRING in _types(case)
 
 
-def _other_types(case: NodeCase) -> bool:
+def _has_other_types(case: NodeCase) -> bool:
     return bool(_types(case) - TYPES)
 
 
-def _other_domains(case: NodeCase) -> bool:
+def _has_other_domains(case: NodeCase) -> bool:
     return any(node.domain not in DEFAULT_DOMAINS for node in nodes(case.model.graph))
 
 
@@ -116,11 +116,11 @@ def _divides_by_a_fraction(case: NodeCase) -> bool:
 
 
 SKIPS: tuple[tuple[str, Test], ...] = (
-    ("sequences, optionals and maps: wires are tensors", _not_tensors),
-    ("strings: no audio model computes with text", _strings),
+    ("sequences, optionals and maps: wires are tensors", _has_non_tensors),
+    ("strings: no audio model computes with text", _has_strings),
     ("counts of words: no audio model computes with text", _uses("TfIdfVectorizer")),
-    ("bf16, floats of at most 8 bits, integers of at most 4: numpy has no such types", _other_types),
-    ("another domain than ai.onnx: classic machine learning, training, previews", _other_domains),
+    ("bf16, floats of at most 8 bits, integers of at most 4: numpy has no such types", _has_other_types),
+    ("another domain than ai.onnx: classic machine learning, training, previews", _has_other_domains),
     ("random numbers: the expected output is one draw of many", _uses(*RANDOM)),
     ("a dropout that trains: the expected output is one draw of many", _trains_at_random),
     ("a choice of boxes: how many there are depends on data", _uses("NonMaxSuppression")),

@@ -28,7 +28,7 @@ def test_streamed_agrees_with_offline_and_the_twin(pulse_frames: int, backend: s
     offline = ort.InferenceSession(str(path))
     names = [output.name for output in offline.get_outputs()]
     expected = Expected(typed, {"feat": x})
-    expected.require_near(dict(zip(names, offline.run(None, {"feat": x}))), "onnxruntime")
+    expected.assert_near(dict(zip(names, offline.run(None, {"feat": x}))), "onnxruntime")
     cached = ort.InferenceSession(str(twin))
     state = np.zeros((8, 1, 128, 19), np.float32)
     frames = []
@@ -36,5 +36,5 @@ def test_streamed_agrees_with_offline_and_the_twin(pulse_frames: int, backend: s
         probs, state = cached.run(None, {"feat": x[:, start : start + pulse_frames], "caches_in": state})
         frames.append(probs)
     outputs = stream_whole(compile_model(model, backend), {"feat": x})
-    expected.require(outputs, backend)
+    expected.assert_agrees(outputs, backend)
     np.testing.assert_allclose(outputs["probs"], np.concatenate(frames, 1), rtol=0, atol=1e-6)

@@ -43,12 +43,12 @@ def test_swift_f0_streams_as_offline(frames: int) -> None:
     for sound in (speech(12_001), quiet_noise(1_500)[None], quiet_noise(2_304)[None]):
         feeds = {"input_audio": sound}
         expected = Expected(typed, feeds)
-        expected.require_near(reference(feeds), f"onnxruntime, {sound.shape[1]} samples")
-        expected.require(stream_whole(native, feeds), f"{sound.shape[1]} samples")
+        expected.assert_near(reference(feeds), f"onnxruntime, {sound.shape[1]} samples")
+        expected.assert_agrees(stream_whole(native, feeds), f"{sound.shape[1]} samples")
     feeds = {"input_audio": speech(5_000)}
     expected = Expected(typed, feeds)
     for backend in BACKENDS:
-        expected.require(stream_whole(compile_model(model, backend), feeds), backend)
+        expected.assert_agrees(stream_whole(compile_model(model, backend), feeds), backend)
 
 
 def test_swift_f0_needs_whole_hops() -> None:

@@ -16,7 +16,7 @@ from streaming.builtin import model_path, noisy_path, voice_path
 from tests.demos.measurements import assert_measured
 from tests.demos.scripts import run_demo
 from tests.live.jack_playback import JACK, demo_command, play_sound
-from tests.live.servers import found_here, server_or_skip
+from tests.live.servers import server_or_skip, use_server
 from tests.sources import ROOT
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
@@ -101,7 +101,7 @@ def test_the_probe_notices_silence(tmp_path: Path) -> None:
 
 
 def test_the_demos_run_on_jack() -> None:
-    with server_or_skip(jack_server()) as server, found_here(server):
+    with server_or_skip(jack_server()) as server, use_server(server):
         with play_sound(
             server, *demo_command("latency_probe.py"), "--mic", JACK, "--speaker", JACK, "--seconds", "1"
         ) as demo:

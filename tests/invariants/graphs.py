@@ -313,7 +313,7 @@ def left_product(builder: Builder) -> None:
     builder.keep(builder.add(MatMul(), w, x))
 
 
-def again(builder: Builder) -> None:
+def repeated_node(builder: Builder) -> None:
     """A node a second time, and both in one sum."""
     x = builder.pick()
     node = builder.graph.node(x)
@@ -329,7 +329,7 @@ STEPS: dict[str, Callable[[Builder], None]] = {
         unary, rectified_twice, gate, residual, several, affine, constant_where, side_constant, cast,
         *WINDOW_STEPS, cut, trim, fall_behind, cut_channels, concat, concat_ends, transposes, transposed_ones,
         axis_and_back, reshapes, overlapping_frames, expand, repeat, resize, shuffle, top, normalise, ramp,
-        reduce, softmax, product, left_product, again, *STATEFUL_STEPS,
+        reduce, softmax, product, left_product, repeated_node, *STATEFUL_STEPS,
     )
 }  # fmt: skip
 """The steps that ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""

@@ -56,15 +56,15 @@ def with_length(
 def compare_programs(
     typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Array], context: object
 ) -> bool:
-    """Whether the offline model takes these inputs; then every program must give what it gives."""
+    """Whether the offline model takes these inputs; then fail unless every program agrees with it."""
     try:
         expected = Expected(typed, feeds)
     except InputError:
         return False
     for program in programs:
         by_runtime = isinstance(program, RuntimeProgram)
-        require = expected.require_of_runtime if by_runtime else expected.require
-        require(stream_whole(program, feeds), (context, program.backend))
+        assert_agrees = expected.assert_runtime_agrees if by_runtime else expected.assert_agrees
+        assert_agrees(stream_whole(program, feeds), (context, program.backend))
     return True
 
 

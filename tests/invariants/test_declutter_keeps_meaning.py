@@ -34,7 +34,7 @@ def assert_models_agree(model: TypedModel, simplified: TypedModel, seed: int) ->
         labels = [*model.outputs, *shared_labels(model, simplified)]
         expected, after = Expected(model, values, labels), simplified.run(values, labels)
         assert list(expected.outputs) == list(after)
-        expected.require(after, seed)
+        expected.assert_agrees(after, seed)
 
 
 def assert_decluttered_agrees(seed: int, depth: int) -> Counter[str]:

@@ -17,25 +17,25 @@ ALLOWED = {
 REPLACE = ("setattr", "delattr", "getattr")
 
 
-def private(name: str) -> bool:
+def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
 def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and name of each private attribute of anything but ``self`` and ``cls``."""
     for node in nodes_in(tree):
-        if isinstance(node, ast.Attribute) and private(node.attr):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
             if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
                 yield node.lineno, node.attr
         elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, alias.name) for alias in node.names if private(alias.name))
+            yield from ((node.lineno, alias.name) for alias in node.names if is_private(alias.name))
         elif isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
             if called in REPLACE:
                 for argument in node.args[:2]:
                     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                         yield from (
-                            (node.lineno, part) for part in argument.value.split(".") if private(part)
+                            (node.lineno, part) for part in argument.value.split(".") if is_private(part)
                         )
 
 

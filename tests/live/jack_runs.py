@@ -76,7 +76,9 @@ def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
     return int(np.argmax(product[: len(within)]))
 
 
-def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent: int) -> NDArray[np.float32]:
+def insert_gaps(
+    played: NDArray[np.float32], expected: NDArray[np.float32], silent: int
+) -> NDArray[np.float32]:
     """The expected sound with silence for late blocks, which a shared machine may cause."""
     if silent == 0:
         return expected[: len(played)]
@@ -90,7 +92,7 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
     return gaps
 
 
-def exact(engine: str, pulse_frames: int, block: int) -> None:
+def play_exactly(engine: str, pulse_frames: int, block: int) -> None:
     """The played output is bit-identical to offline after the reported delay."""
     program = pulse.stream(amplifier(), pulse=pulse_frames)
     sound = quiet_noise(RATE_HZ)  # it fits itself nowhere else
@@ -111,7 +113,7 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
     assert statistics.counters.frames_lost == 0, statistics.counters
     expected = np.concatenate([np.zeros(delay, np.float32), offline.ravel()])
     for channel in played.T:
-        assert np.array_equal(with_gaps(channel, expected, silent), channel)
+        assert np.array_equal(insert_gaps(channel, expected, silent), channel)
     assert np.count_nonzero(played[:, 0]) > 0.9 * len(sound)
     assert silent or place_of(offline.ravel()[: len(sound)], played[:, 0]) == delay
     print(engine, pulse_frames, block, "exact after", delay, "frames", statistics.counters)
@@ -165,7 +167,7 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
     delay = live.statistics().delay.frames - silent
     expected = np.concatenate([np.zeros(delay, np.float32), offline])
     for channel in played.T:
-        assert np.array_equal(with_gaps(channel, expected, silent), channel)
+        assert np.array_equal(insert_gaps(channel, expected, silent), channel)
     print(engine, pulse_frames, "two inputs exact after", delay, "frames", counters)
 
 

@@ -80,7 +80,7 @@ def pulse_server(rate_hz: int = 48000) -> Generator[Server]:
 
 
 @contextmanager
-def found_here(server: Server) -> Generator[None]:
+def use_server(server: Server) -> Generator[None]:
     """Let PortAudio in this process find a JACK server while the context is open.
 
     PulseAudio reads its environment once, so it needs its own process.

@@ -10,7 +10,7 @@ from bench.live.server import JackServer, jack_server
 from bench.models.recipe_pages import lay_out_recipe
 from tests.demos.measurements import assert_measured
 from tests.live.jack_playback import JACK, demo_command, play_sound, pulse_command
-from tests.live.servers import found_here, server_or_skip
+from tests.live.servers import server_or_skip, use_server
 from tests.shared import shared_path
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
@@ -21,7 +21,7 @@ XRUNS = ("input_underflows", "input_overflows", "output_underflows", "output_ove
 HOP_S = 256 / 16_000
 
 
-def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
+def run_recipe(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
     """Run ``pulse run RECIPE --live --json`` and return its last report."""
     command = (*pulse_command(), "run", str(recipe), "--live", *DEVICES, str(seconds), "--json")
     with play_sound(server, *command, times=2 + seconds // 4) as program:
@@ -52,8 +52,8 @@ def assert_delay(server: JackServer, recipe: Path, report: dict[str, Any], secon
 def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
     """The recipe runs and has its delay; late blocks of a machine with other work are counted elsewhere."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
-    with server_or_skip(jack_server()) as server, found_here(server):
-        report = ran(server, recipe, 2)
+    with server_or_skip(jack_server()) as server, use_server(server):
+        report = run_recipe(server, recipe, 2)
         assert report["statistics"]["counters"]["pulses"] > 1 / HOP_S
         assert report["setup"]["model"] == "gtcrn"
         assert report["setup"]["pulse_frames"] == 256
@@ -64,8 +64,8 @@ def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
 def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
     """A minute has no xrun and no late block on a machine that does nothing else."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
-    with server_or_skip(jack_server()) as server, found_here(server):
-        report = ran(server, recipe, 60)
+    with server_or_skip(jack_server()) as server, use_server(server):
+        report = run_recipe(server, recipe, 60)
         print(json.dumps(report["statistics"], indent=1))
         counters = report["statistics"]["counters"]
         assert {name: counters[name] for name in (*TROUBLE, *XRUNS)} == dict.fromkeys((*TROUBLE, *XRUNS), 0)

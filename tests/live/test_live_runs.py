@@ -8,10 +8,10 @@ from tests.live.own_process import in_own_process
 @pytest.mark.parametrize(
     "run",
     [
-        pytest.param('exact("worker", 480, 480)', marks=pytest.mark.slow),
-        pytest.param('exact("callback", 480, 480)', marks=pytest.mark.slow),
-        'exact("worker", 512, 480)',
-        'exact("callback", 160, 256)',
+        pytest.param('play_exactly("worker", 480, 480)', marks=pytest.mark.slow),
+        pytest.param('play_exactly("callback", 480, 480)', marks=pytest.mark.slow),
+        'play_exactly("worker", 512, 480)',
+        'play_exactly("callback", 160, 256)',
         'cancel_echo("worker", 480)',
         pytest.param('cancel_echo("callback", 160)', marks=pytest.mark.slow),
         "run_resampled()",

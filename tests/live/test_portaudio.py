@@ -13,7 +13,7 @@ from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.counting_callback import CALLS, END_AT, FRAMES, TIMED, counters, request
-from tests.live.servers import found_here, server_or_skip
+from tests.live.servers import server_or_skip, use_server
 from tests.streaming.command import pulse, report
 from tests.waiting import becomes_true
 
@@ -23,7 +23,7 @@ RATE, BLOCK = 48000, 480
 
 @pytest.fixture(scope="module")
 def server() -> Generator[JackServer]:
-    with server_or_skip(jack_server(RATE, BLOCK)) as server, found_here(server):
+    with server_or_skip(jack_server(RATE, BLOCK)) as server, use_server(server):
         yield server
 
 

@@ -127,7 +127,7 @@ class Edits(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def redirect(self, data: st.DataObject) -> None:
-        position = {node: place for place, node in enumerate(self.all())}
+        position = {node: place for place, node in enumerate(self.ordered_ids())}
         old, new = sorted((self.wire(data), self.wire(data)), key=lambda wire: (position[wire.node], wire))[
             ::-1
         ]
@@ -150,14 +150,14 @@ class Edits(RuleBasedStateMachine):
     def retire(self, data: st.DataObject) -> None:
         self.graph.retire(self.wire(data).node)
 
-    def all(self) -> list[int]:
+    def ordered_ids(self) -> list[int]:
         return self.graph.order([OutletId(node.id) for node in self.graph.nodes if node.outputs])
 
     @invariant()
-    def sound(self) -> None:
+    def stays_sound(self) -> None:
         self.graph.check()
         earlier: set[int] = set()
-        for node_id in self.all():
+        for node_id in self.ordered_ids():
             assert {outlet.node for outlet in self.graph.nodes[node_id].inputs} <= earlier
             earlier.add(node_id)
         assert set(self.graph.order()) <= earlier

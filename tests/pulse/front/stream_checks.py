@@ -70,7 +70,7 @@ def assert_streams_agree(
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
             for stream_feeds, reference in zip(feeds_of_streams, expected):
-                reference.require(_in_blocks(Session(program), stream_feeds), (times, backend))
+                reference.assert_agrees(_in_blocks(Session(program), stream_feeds), (times, backend))
     return {port.name: port.delay for port in smallest.outputs}
 
 

@@ -21,7 +21,7 @@ def assert_streams(
     assert delay is None or model.outputs[0].delay == delay
     names = [value.name for value in proto.graph.output]
     expected = Expected(typed, feeds)
-    expected.require_near(dict(zip(names, reference(proto, feeds), strict=True)), "onnxruntime")
+    expected.assert_near(dict(zip(names, reference(proto, feeds), strict=True)), "onnxruntime")
     for backend in BACKENDS:
-        expected.require(stream_whole(compile_model(model, backend), feeds), backend)
+        expected.assert_agrees(stream_whole(compile_model(model, backend), feeds), backend)
     return typed

@@ -150,7 +150,7 @@ def test_streams_agree_with_the_offline_model_of_rounded_weights(
     for length in (17, 40):
         feeds = draw_feeds(program.model, length, seed=length)
         results = run_whole(program.spawn(), feeds, np.nan)[0]
-        Expected(offline, feeds).require(results, (length, backend))
+        Expected(offline, feeds).assert_agrees(results, (length, backend))
 
 
 def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -183,7 +183,7 @@ def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     assert program.weights.size < 0.7 * full.weights.size
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     feeds = draw_feeds(program.model, 33, seed=3)
-    Expected(offline, feeds).require(run_whole(program.spawn(), feeds, np.nan)[0])
+    Expected(offline, feeds).assert_agrees(run_whole(program.spawn(), feeds, np.nan)[0])
     assert all(error.largest == 0 for error in rounding_losses(program.model, "bf16"))
     assert_python_agrees(program)
 

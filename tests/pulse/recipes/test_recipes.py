@@ -26,8 +26,8 @@ from tests.pulse.recipes.recipe_files import (
 SOUND = [normal_noise(1, frames, seed=frames) for frames in (9, 40, 203)]
 
 
-def equal(path: Path, expected: pulse.TypedModel) -> None:
-    """A recipe gives what a model gives, offline, and as a stream with both backends."""
+def assert_recipe_equals(path: Path, expected: pulse.TypedModel) -> None:
+    """Fail unless a recipe gives what a model gives, offline and as a stream with both backends."""
     (name,) = expected.outputs
     for x in SOUND:
         (offline,) = recipe_model(path).run(x).values()
@@ -42,7 +42,7 @@ def test_a_recipe_with_stft_and_inverse_keeps_the_length(tmp_path: Path) -> None
     path = spectral(tmp_path)
     how = {"n_fft": 16, "hop": 8, "window": "sqrt_hann"}
     back = front.istft(**how, length="T", shape=f"1,{BINS},T//8+1,2")
-    equal(path, pulse.chain(front.stft(**how), gain(), back))
+    assert_recipe_equals(path, pulse.chain(front.stft(**how), gain(), back))
     assert recipe_model(path).run(SOUND[2])["sound"].shape == SOUND[2].shape
 
 
@@ -58,7 +58,7 @@ def test_wires_are_read_by_name(tmp_path: Path) -> None:
         front.irfft(16, layout="T,F,2"),
         front.overlap_add(16, 8, window="sqrt_hann", trim_end=8),
     )
-    equal(write_masked(tmp_path), expected)
+    assert_recipe_equals(write_masked(tmp_path), expected)
 
 
 @pytest.mark.parametrize("make", [spectral, write_masked])
@@ -139,7 +139,7 @@ def test_stages_take_all_options_of_models(tmp_path: Path) -> None:
         """,
     )
     loaded = pulse.load(models.half_context(), outputs=["y"], chunking=pulse.Chunking(**options))
-    equal(path, pulse.chain(loaded))
+    assert_recipe_equals(path, pulse.chain(loaded))
     shaped = models.build(
         [node("Mul", "x k", "y"), node("Neg", "y", "z")],
         {"x": [1, "n"], "k": [1]},
@@ -204,8 +204,8 @@ def test_a_recipe_may_be_a_stage_of_another(tmp_path: Path) -> None:
         tmp_path / "outer", '[[stage]]\nmodel = "../inner.toml"\n[[stage]]\nmodel = "../inner.toml"'
     )
     inner = recipe_model(tmp_path / "inner.toml")
-    equal(path, pulse.chain(inner, inner))
-    equal(path, pulse.chain(tmp_path / "inner.toml", str(tmp_path / "inner.toml")))
+    assert_recipe_equals(path, pulse.chain(inner, inner))
+    assert_recipe_equals(path, pulse.chain(tmp_path / "inner.toml", str(tmp_path / "inner.toml")))
     assert recipe_model(path).metadata["sample_rate"] == "8000"
 
 
@@ -216,7 +216,7 @@ def test_the_rate_of_a_recipe_is_that_of_its_functions(tmp_path: Path) -> None:
     with_rate = write_recipe(
         tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml"
     )
-    equal(with_rate, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
+    assert_recipe_equals(with_rate, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
     stated = write_recipe(tmp_path, f"[[stage]]\nkaldi_fbank = {bank}", "stated.toml")
     assert recipe_model(stated).metadata["sample_rate"] == "8000"
     size = [1, "T", 20]

@@ -81,11 +81,11 @@ def _open_descriptors() -> set[str]:
 
 
 @contextlib.contextmanager
-def nothing_left() -> Iterator[None]:
-    """Fails where threads of engines or descriptors are left over."""
-    threads, descriptors = set(threading.enumerate()), len(_open_descriptors())
+def assert_nothing_left() -> Iterator[None]:
+    """Fail if threads of engines or descriptors are left over."""
+    before, descriptors = set(threading.enumerate()), len(_open_descriptors())
     yield
-    left = [thread.name for thread in set(threading.enumerate()) - threads]
+    left = [thread.name for thread in set(threading.enumerate()) - before]
     assert "pulse engine" not in left
     if len(_open_descriptors()) > descriptors:
         gc.collect()

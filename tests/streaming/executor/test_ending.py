@@ -21,10 +21,10 @@ from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
+    assert_nothing_left,
     collect,
     join_pieces,
     named_program,
-    nothing_left,
 )
 from tests.streaming.models import both_backends
 from tests.waiting import wait_in_task
@@ -64,7 +64,7 @@ class Source:
 async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: str) -> None:
     program = named_program("filtered", PULSE, backend)
     source, x = Source(), normal_noise(1, 20)
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(program) as executor:
             async for _ in executor.stream(source.blocks()):
                 break
@@ -81,7 +81,7 @@ async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: s
 @both_backends
 async def test_closing_a_stream_waits_for_its_source(backend: str) -> None:
     source = Source()
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(named_program("filtered", PULSE, backend)) as executor:
             async with executor.stream(source.blocks()) as stream:
                 await anext(stream)
@@ -133,7 +133,7 @@ async def test_errors_of_sources_are_raised_after_their_outputs(backend: str, gr
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
     pieces = []
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(program) as executor:
             with pytest.raises(OSError, match="the cable is out") as raised:
                 async for outputs in executor.stream(source.blocks()):
@@ -164,7 +164,7 @@ failing = pytest.mark.parametrize("options", FAILING.values(), ids=FAILING)
 @failing
 async def test_errors_of_abandoned_streams_are_raised_by_the_executor(options: dict[str, Any]) -> None:
     source = Source(**options)
-    with nothing_left():
+    with assert_nothing_left():
         with pytest.raises(OSError, match="the cable is out") as raised:
             async with Executor(named_program("filtered", PULSE)) as executor:
                 await take_one(executor, source)
@@ -176,7 +176,7 @@ async def test_errors_of_abandoned_streams_are_raised_by_the_executor(options: d
 @failing
 async def test_a_closed_stream_raises_the_error_of_its_source(options: dict[str, Any]) -> None:
     source, program = Source(**options), named_program("filtered", PULSE)
-    with nothing_left():
+    with assert_nothing_left():
         with pytest.raises(OSError, match="the cable is out") as raised:
             async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
                 await anext(stream)
@@ -185,7 +185,7 @@ async def test_a_closed_stream_raises_the_error_of_its_source(options: dict[str,
 
 
 async def test_errors_of_several_sources_are_raised_together() -> None:
-    with nothing_left():
+    with assert_nothing_left():
         with pytest.raises(ExceptionGroup) as group:
             async with Executor(named_program("filtered", PULSE)) as executor:
                 await take_one(executor, Source(in_cleanup=OUT))
@@ -194,7 +194,7 @@ async def test_errors_of_several_sources_are_raised_together() -> None:
 
 
 async def test_errors_of_the_body_have_errors_of_sources_as_notes() -> None:
-    with nothing_left():
+    with assert_nothing_left():
         with pytest.raises(KeyError) as raised:
             async with Executor(named_program("filtered", PULSE)) as executor:
                 await take_one(executor, Source(in_cleanup=OUT))
@@ -207,7 +207,7 @@ async def test_errors_of_the_body_have_errors_of_sources_as_notes() -> None:
 
 @pytest.mark.parametrize("opened", [True, False])
 async def test_a_cancellation_does_not_hide_the_error_of_a_source(opened: bool) -> None:
-    with nothing_left():
+    with assert_nothing_left():
         with pytest.raises(OSError, match="the cable is out") as raised, anyio.CancelScope() as scope:
             async with Executor(named_program("filtered", PULSE)) as executor:
                 stream = executor.stream(Source(in_cleanup=OUT).blocks())
@@ -221,7 +221,7 @@ async def test_a_cancellation_does_not_hide_the_error_of_a_source(opened: bool) 
 @both_backends
 async def test_the_error_of_the_body_is_raised_unchanged(backend: str) -> None:
     error, source = KeyError("mine"), Source()
-    with nothing_left():
+    with assert_nothing_left():
         with pytest.raises(KeyError) as raised:
             async with Executor(named_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
@@ -246,7 +246,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) 
 
     sources = [Source() for _ in range(3)]
     silent, receive = anyio.create_memory_object_stream()
-    with nothing_left(), silent:
+    with assert_nothing_left(), silent:
         async with anyio.create_task_group() as tasks, Executor(program) as executor:
             for source in sources:
                 tasks.start_soon(take, executor.stream(source.blocks()))
@@ -263,7 +263,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) 
 @both_backends
 async def test_cancelling_an_executor_closes_its_sources(backend: str) -> None:
     source = Source()
-    with nothing_left():
+    with assert_nothing_left():
         with anyio.CancelScope() as scope:
             async with Executor(named_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
@@ -277,7 +277,7 @@ async def test_cancelling_an_executor_closes_its_sources(backend: str) -> None:
 
 async def test_two_tasks_may_not_take_from_one_stream() -> None:
     engine = HeldEngine()
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(named_program("filtered", PULSE), engine=engine) as executor:
             stream = executor.stream([normal_noise(1, 9)])
             async with anyio.create_task_group() as tasks:
@@ -303,7 +303,7 @@ async def test_errors_of_pulses_are_raised_after_earlier_outputs(
 
     monkeypatch.setattr(state, "advance", run_or_fail)
     pieces, source = [], Source()
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(program) as executor:
             with pytest.raises(MemoryError, match="pulse 5"):
                 async for outputs in executor.stream(source.blocks()):
@@ -340,7 +340,7 @@ async def test_outputs_of_late_pulses_come_before_the_error(
         async for outputs in stream:
             pieces.append(outputs)
 
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(program, engine=engine) as executor:
             with pytest.raises(MemoryError, match="pulse 2"):
                 async with executor.stream([normal_noise(1, 9)]) as stream:

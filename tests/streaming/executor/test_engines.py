@@ -16,7 +16,7 @@ from streaming.executor.thread_engine import ThreadEngine, ThreadSlots
 from streaming.realtime import Realtime
 from tests.backends import BACKENDS
 from tests.noise import normal_noise
-from tests.streaming.executor.streams import collect, named_program, nothing_left
+from tests.streaming.executor.streams import assert_nothing_left, collect, named_program
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.anyio
@@ -102,7 +102,7 @@ async def test_a_pulse_is_either_dropped_or_run(program: Program) -> None:
 async def test_streams_come_and_go_while_others_run(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(2)
     engine.start()
-    with nothing_left():
+    with assert_nothing_left():
         steady = engine.open(program.spawn(), 3)
         others, submitted, received = [], 0, []
         for _ in range(1500):

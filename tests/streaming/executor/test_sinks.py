@@ -21,7 +21,7 @@ from streaming.executor import AudioFileSink, Executor, FramesFileSink, PcmSink,
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
-from tests.streaming.executor.streams import blocks, join_pieces, named_program, nothing_left
+from tests.streaming.executor.streams import assert_nothing_left, blocks, join_pieces, named_program
 from tests.streaming.models import TypedBuilder
 from tests.streaming.models import program as small_program
 
@@ -189,7 +189,7 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -
     def full(outputs):
         raise error
 
-    with nothing_left():
+    with assert_nothing_left():
         async with Executor(program, rate_hz=RATE_HZ) as executor:
             with pytest.raises(OSError, match="the disk is full") as raised:
                 await executor.run(blocks(normal_noise(1, 90), 1, [9]), full)

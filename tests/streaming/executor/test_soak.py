@@ -19,9 +19,9 @@ from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import (
     assert_balanced,
+    assert_nothing_left,
     join_pieces,
     named_program,
-    nothing_left,
 )
 from tests.streaming.models import both_backends
 
@@ -138,7 +138,7 @@ def resident_mib() -> float:
 
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
 async def test_random_streams_leave_no_thread_and_no_descriptor(policy: str) -> None:
-    with nothing_left():
+    with assert_nothing_left():
         await run_executors(policy, "numba", 0.2, seed=1)
 
 
@@ -157,7 +157,7 @@ def usual_collector() -> Iterator[None]:
 @both_backends
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
 async def test_many_streams_take_bounded_memory(policy: str, backend: str) -> None:
-    with nothing_left():
+    with assert_nothing_left():
         await run_executors(policy, backend, 5, seed=100)
         before = resident_mib()
         ends = await run_executors(policy, backend, 40, seed=200)

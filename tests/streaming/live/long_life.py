@@ -19,7 +19,7 @@ from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.stats.live_statistics import Counters
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
-from tests.streaming.live.manual_device import nothing_left
+from tests.streaming.live.manual_device import assert_nothing_left
 from tests.streaming.live.runs import (
     RATE,
     assert_frames_add_up,
@@ -216,7 +216,7 @@ class RunSequence:
         """Run once on a clock that only the test moves."""
         run, abandoned = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
-        with nothing_left():
+        with assert_nothing_left():
             try:
                 with run.live():
                     run.live_through()
@@ -240,7 +240,7 @@ class RunSequence:
     def run_with_threads(self) -> None:
         """Run once with real threads and break the run off at a random moment."""
         pace = self.rng.choice([None, 20.0])
-        with nothing_left():
+        with assert_nothing_left():
             behaviour = EngineConfig(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))
             with Live(
                 cached_program(filter_model),

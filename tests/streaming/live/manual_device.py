@@ -88,8 +88,8 @@ class HaltedFile:
 
 
 @contextmanager
-def nothing_left() -> Generator[None]:
-    """Fail where threads or descriptors are left over."""
+def assert_nothing_left() -> Generator[None]:
+    """Fail if threads or descriptors are left over."""
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     yield
     left = set(threading.enumerate()) - threads

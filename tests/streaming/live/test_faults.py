@@ -53,8 +53,8 @@ def test_faults_are_counted_and_named_live(backend: str, wrong: int) -> None:
         if wrong:
             assert f"{wrong} model faults" in str(problems[0])
             assert f"{wrong} model faults" in describe_counters(statistics.counters)
-        well = rows_of_table(0)
-        played = host.run(well)
+        valid_rows = rows_of_table(0)
+        played = host.run(valid_rows)
         np.testing.assert_array_equal(
             np.unique(played[3 * BLOCK :]), np.arange(ROWS, dtype=np.float32) / ROWS
         )

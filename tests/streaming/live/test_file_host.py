@@ -21,7 +21,7 @@ from streaming.live.file_host import NO_DEVICE_NAME, FileHost, FileStream
 from streaming.realtime.realtime_settings import UNCHANGED
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files
-from tests.streaming.live.manual_device import HaltedFile, nothing_left
+from tests.streaming.live.manual_device import HaltedFile, assert_nothing_left
 from tests.streaming.live.runs import (
     RATE,
     delayed_model,
@@ -53,7 +53,7 @@ def play_to_the_end(
     host: FileHost, program: Program, plan: Plan = PLAN, behaviour: EngineConfig = BEHAVIOUR
 ) -> Live:
     """Run to the end, which must leave no error, thread or descriptor."""
-    with nothing_left():
+    with assert_nothing_left():
         with Live(program, plan, behaviour, UNCHANGED, host=host) as live:
             assert live.wait(20), "it has not ended"
         assert live.watchdog.error is None
@@ -223,7 +223,7 @@ def test_a_run_stopped_early_keeps_the_played_sound(tmp_path: Path, monkeypatch:
         FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
         HaltedFile(monkeypatch, 10),
     )
-    with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
+    with assert_nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         assert halt.reached.wait(WAIT_TIMEOUT_S)
         assert not live.wait(0)
     written, delay = read_sound(tmp_path / "out.wav"), live.delay.frames
@@ -245,7 +245,7 @@ def test_a_full_disk_keeps_the_file_and_is_reported(
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(cached_program(), plan, realtime=UNCHANGED, host=host)
-    with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as refusal, live:
+    with assert_nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as refusal, live:
         assert halt.reached.wait(WAIT_TIMEOUT_S) if early else live.wait(60)
     assert refusal.value is host.problem
     written, delay, frames_in = (
@@ -270,7 +270,7 @@ def test_a_removed_folder_is_reported_at_the_end(tmp_path: Path, monkeypatch: py
     )
     message = r"out\.wav: cannot be written \(No such file"
     live = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
-    with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
+    with assert_nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
         assert halt.reached.wait(WAIT_TIMEOUT_S)
         assert not live.wait(0)
         shutil.rmtree(folder)
@@ -348,5 +348,5 @@ def test_plans_that_do_not_suit_a_file_are_refused(
     """Threads and descriptors are given back."""
     source = write_sound(tmp_path / "in.wav", normal_noise(100, 1))
     host = FileHost(source, None if target is None else tmp_path / target)
-    with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
+    with assert_nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
         pass

@@ -18,7 +18,7 @@ from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files
-from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp
+from tests.streaming.live.manual_device import HaltedFile, assert_nothing_left, ramp
 from tests.streaming.live.runs import RATE, fields, late_by, runs
 from tests.streaming.models import cached_program
 from tests.streaming.platform_marks import linux
@@ -227,7 +227,7 @@ def test_a_thread_writes_the_recording_of_a_run(
         file.write(x)
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), HaltedFile(monkeypatch, 200)
     with (
-        nothing_left(),
+        assert_nothing_left(),
         Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live,
     ):
         wait_until(lambda: fields(live).frames_in, "the first frames")
@@ -262,7 +262,7 @@ def test_an_interrupted_close_still_completes_both_files(
         raise KeyboardInterrupt
 
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), HaltedFile(monkeypatch)
-    with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
+    with assert_nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         recorder = live.record(*paths)
         halt.released.set()
         live.wait(60)
@@ -278,7 +278,7 @@ def test_an_interrupted_close_still_completes_both_files(
 
 
 def test_invalid_recorder_arguments_are_refused(paths: tuple[Path, Path], tmp_path: Path) -> None:
-    with nothing_left(), runs(cached_program(), play=False) as (_, live):
+    with assert_nothing_left(), runs(cached_program(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"
         ):
@@ -288,7 +288,7 @@ def test_invalid_recorder_arguments_are_refused(paths: tuple[Path, Path], tmp_pa
         with pytest.raises(InputError, match="cannot be written"):
             live.record(Path("/no/such/folder/heard.wav"))
     with (
-        nothing_left(),
+        assert_nothing_left(),
         runs(cached_program()) as (_, live),
         pytest.raises(InputError, match="no audio format"),
     ):

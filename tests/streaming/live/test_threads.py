@@ -24,7 +24,7 @@ from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import (
     ManualHost,
-    nothing_left,
+    assert_nothing_left,
     open_descriptors,
     ramp,
 )
@@ -130,7 +130,7 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(
     engine: str, end: Callable[..., Any], sound: tuple[Path, Array], tmp_path: Path
 ) -> None:
     host = FileHost(sound[0], tmp_path / "played.wav", pace=None if end is end_well else 1.0)
-    with nothing_left():
+    with assert_nothing_left():
         try:
             with Live(
                 cached_program(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host
@@ -225,7 +225,7 @@ def test_two_runs_at_once_in_threads_keep_their_sound(
     compiled, path = cached_program(filter_model), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
-        nothing_left(),
+        assert_nothing_left(),
         Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as first_live,
         Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
     ):
@@ -268,7 +268,7 @@ def test_a_refused_device_leaves_the_host_free(
 ) -> None:
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE} | device))
     with (
-        nothing_left(),
+        assert_nothing_left(),
         pytest.raises((DeviceError, InputError), match=message),
         Live(cached_program(), Plan(RATE, **plan), realtime=UNCHANGED, host=host),
     ):
@@ -296,13 +296,13 @@ def test_an_error_while_a_device_starts_closes_it(
 
     monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
     live = Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
-    with nothing_left(), pytest.raises(type(error)), live:
+    with assert_nothing_left(), pytest.raises(type(error)), live:
         pass
     assert host.stream.stopped == 1
 
 
 def test_many_runs_leave_no_thread_and_no_descriptor(sound: tuple[Path, Array]) -> None:
-    with nothing_left():
+    with assert_nothing_left():
         for _ in range(8):
             with Live(
                 cached_program(), Plan(RATE), realtime=UNCHANGED, host=FileHost(sound[0], None, None)

@@ -23,7 +23,7 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.realtime_settings import UNCHANGED
 from tests.noise import normal_noise
-from tests.streaming.live.manual_device import nothing_left
+from tests.streaming.live.manual_device import assert_nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, delayed_model, session_outputs, sum_model
 from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
@@ -77,7 +77,7 @@ def wait_for_pulses(pipeline: Pipeline, pulses: int) -> None:
 def test_every_frame_is_played_in_order(backend: str) -> None:
     """A device that is up to four pulses ahead of the worker: nothing is lost, whatever is late."""
     compiled, x = cached_program(filter_model, backend=backend), normal_noise(300 * BLOCK, 1)
-    with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
+    with assert_nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
         for number, block in enumerate(np.split(x, 300)):
             wait_for_pulses(pipeline, number - 3)

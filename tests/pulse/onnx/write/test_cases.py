@@ -32,7 +32,7 @@ def count_outcomes(step: int) -> Counter[str]:
         inputs = {value.name for value in proto.graph.input}
         outputs = call({key: value for key, value in feeds.items() if key in inputs})
         with failed.collect(f"{name}, {runtime}"):
-            expected.require_of_runtime(outputs, name)
+            expected.assert_runtime_agrees(outputs, name)
         counts[runtime.split()[0]] += 1
     assert not failed, "\n".join(failed)
     return counts
