@@ -135,10 +135,10 @@ class TypedNetwork:
         Raises InputError: arrays do not fit; FaultError: a node has no result for some values, such as an
         index outside its table. Wider arithmetic replaces such a value by the nearest one that has a result.
         """
-        arrays = self._by_name(feeds)
+        arrays = self._feeds_by_name(feeds)
         return OfflineRun(self, list(arrays), fetches)(arrays, arithmetic)
 
-    def _by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
+    def _feeds_by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):
             inputs = self.inputs
             return {

@@ -153,7 +153,9 @@ class Latency:
         """
         counts = np.subtract(self.counts, earlier.counts)
         if counts.min() < 0:
-            raise ValueError("the earlier latency has counted times that this one has not; give a copy of this one")
+            raise ValueError(
+                "the earlier latency has counted times that this one has not; give a copy of this one"
+            )
         longest = 0
         if self._max_ns > earlier._max_ns:
             longest = self._max_ns

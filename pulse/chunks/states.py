@@ -50,8 +50,8 @@ class Candidates:
 
         Raises PulsifyError: an input may be a state or a stream, and nothing tells which.
         """
-        by_name = self._by_name()
-        by_shape = self._by_shape({pair.input for pair in by_name}, {pair.output for pair in by_name})
+        by_name = self._pair_by_name()
+        by_shape = self._pair_by_shape({pair.input for pair in by_name}, {pair.output for pair in by_name})
         order = list(self.inputs)
         return tuple(sorted((*by_name, *by_shape), key=lambda pair: order.index(pair.input)))
 
@@ -66,7 +66,7 @@ class Candidates:
             raise PulsifyError("two states have the same output as their next value; name each output once")
         return tuple(CallState(name, other, "as given") for name, other in states.items())
 
-    def _by_name(self) -> list[CallState]:
+    def _pair_by_name(self) -> list[CallState]:
         pairs: list[CallState] = []
         doubtful: list[tuple[str, str]] = []
         for name in self.inputs:
@@ -88,7 +88,7 @@ class Candidates:
                 return other, rule
         return None
 
-    def _by_shape(self, states: set[str], nexts: set[str]) -> list[CallState]:
+    def _pair_by_shape(self, states: set[str], nexts: set[str]) -> list[CallState]:
         inputs = [name for name in self.inputs if name not in states]
         outputs = [name for name in self.outputs if name not in nexts]
         if not self.shapes or len(inputs) < 2 or len(outputs) < 2:

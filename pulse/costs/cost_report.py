@@ -146,8 +146,8 @@ class CostReport(Report):
             state = f"{self.pulse_cost.state_bytes:,} bytes, {self.pulse_cost.delay_bytes:,} of them delay buffers"
             pairs += [
                 ("pulse", f"{pulse:,} frame{'s' if pulse > 1 else ''}"),
-                ("multiply-adds", self._of_pulse(work.macs, pulse)),
-                ("elementwise", self._of_pulse(work.elementwise, pulse)),
+                ("multiply-adds", self._pulse_text(work.macs, pulse)),
+                ("elementwise", self._pulse_text(work.elementwise, pulse)),
                 ("state", state),
             ]
         if self.program_cost is not None:
@@ -200,7 +200,7 @@ class CostReport(Report):
             "" if second is None else f", {_short_number(second)} per second"
         )
 
-    def _of_pulse(self, amount: TDim, pulse: int) -> str:
+    def _pulse_text(self, amount: TDim, pulse: int) -> str:
         text = f"{int(amount):,} a pulse"
         if self.rate_hz is None:
             return text

@@ -93,7 +93,9 @@ def _bound_linear(
 ) -> DimInterval:
     for monomial, coefficient in terms:
         if coefficient:
-            lower, upper = _of_monomial(monomial) if coefficient > 0 else _of_monomial(monomial)[::-1]
+            lower, upper = (
+                _monomial_interval(monomial) if coefficient > 0 else _monomial_interval(monomial)[::-1]
+            )
             low = None if low is None or lower is None else low + coefficient * lower
             high = None if high is None or upper is None else high + coefficient * upper
             if low is None and high is None:
@@ -101,13 +103,13 @@ def _bound_linear(
     return None if low is None else -(-low // den), None if high is None else high // den
 
 
-def _of_monomial(monomial: Monomial) -> DimInterval:
+def _monomial_interval(monomial: Monomial) -> DimInterval:
     if len(monomial) == 1:
-        return _of_atom(monomial[0])
+        return _atom_interval(monomial[0])
     total: DimInterval = (1, 1)
     for atom, repeats in groupby(monomial):
         power = len(list(repeats))
-        single = _of_atom(atom)
+        single = _atom_interval(atom)
         factor = single
         for _ in range(power - 1):
             factor = _multiply(factor, single)
@@ -127,7 +129,7 @@ def _multiply(left: DimInterval, right: DimInterval) -> DimInterval:
     return ANY
 
 
-def _of_atom(atom: Atom) -> DimInterval:
+def _atom_interval(atom: Atom) -> DimInterval:
     match atom:
         case Symbol():
             return atom.scope.ranges.get(atom, ANY)

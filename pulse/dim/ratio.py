@@ -60,7 +60,9 @@ class Ratio:
         return Ratio(-self.num, self.den)
 
     def __mul__(self, other: Ratio) -> Ratio:
-        self._require((self.is_exact or other._scales()) and (other.is_exact or self._scales()))
+        self._require(
+            (self.is_exact or other._scales_exactly()) and (other.is_exact or self._scales_exactly())
+        )
         return _reduce(self.num * other.num, self.den * other.den)
 
     def __truediv__(self, other: Ratio) -> Ratio:
@@ -99,7 +101,7 @@ class Ratio:
             raise DimError(f"{self} may be negative, so its rounding towards 0 is unknown")
         return self.num // self.den
 
-    def _scales(self) -> bool:
+    def _scales_exactly(self) -> bool:
         """Return whether products with it are exact in floats: whether it is a power of two."""
         return self.is_exact and self.num.is_const and _is_power_of_two(abs(int(self.num)))
 

@@ -12,7 +12,7 @@ from pulse.errors import DimError
 
 def slope(dim: TDim, symbol: Symbol) -> Fraction:
     """Return growth per unit of symbol. Raises DimError: the dim is not eventually linear in it."""
-    degree, rate = _growth(_at_infinity(dim, symbol), symbol)
+    degree, rate = _growth(_resolve_at_infinity(dim, symbol), symbol)
     if degree > 1:
         raise DimError(f"{dim} grows like {symbol}^{degree}, so it has no slope in {symbol}")
     return rate
@@ -44,14 +44,14 @@ def _atom_growth(atom: Atom, symbol: Symbol) -> tuple[int, Fraction]:
         return (1, Fraction(1)) if atom == symbol else (0, Fraction(1))
     if symbol not in atom.symbols or not isinstance(atom, Div | Choice):
         return 0, Fraction(1)
-    # the options that ``_at_infinity`` leaves differ by a bounded amount, so any of them has the growth
+    # the options that ``_resolve_at_infinity`` leaves differ by a bounded amount, so any of them has the growth
     degree, rate = _growth(atom.args[0], symbol)
     if isinstance(atom, Div):
         rate /= atom.k
     return (degree, rate) if rate else (0, Fraction(1))
 
 
-def _at_infinity(dim: TDim, symbol: Symbol) -> TDim:
+def _resolve_at_infinity(dim: TDim, symbol: Symbol) -> TDim:
     """Resolve every choice and comparison whose result is fixed for large values of symbol."""
 
     def grows(diff: TDim) -> Fraction:
@@ -60,7 +60,7 @@ def _at_infinity(dim: TDim, symbol: Symbol) -> TDim:
     def image(atom: Atom) -> TDim:
         if isinstance(atom, Symbol) or symbol not in atom.symbols:
             return TDim((((atom,), 1),), 0, dim.scope)
-        args = tuple(_at_infinity(arg, symbol) for arg in atom.args)
+        args = tuple(_resolve_at_infinity(arg, symbol) for arg in atom.args)
         match atom:
             case Ge() | Eq():
                 rate = grows(args[0])

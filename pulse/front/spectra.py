@@ -20,7 +20,7 @@ def magnitude(epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> Typ
     Output   magnitude, without the axis if its size is 2
     Raises   InputError: an option is out of range, or the shape does not fit
     """
-    return _of_parts("magnitude", "magnitude", 0.5, epsilon, axis, shape)
+    return _power_of_parts("magnitude", "magnitude", 0.5, epsilon, axis, shape)
 
 
 def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
@@ -31,7 +31,7 @@ def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape:
     Raises   InputError: an option is out of range, or the shape does not fit
     """
     require_number("power", "exponent", exponent, 0, above=True)
-    return _of_parts("power", "power", exponent / 2, epsilon, axis, shape)
+    return _power_of_parts("power", "power", exponent / 2, epsilon, axis, shape)
 
 
 def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
@@ -191,7 +191,9 @@ def raise_power(builder: FunctionBuilder, squares: OutletId, exponent: float) ->
     return builder.apply("pow", squares, exponent)
 
 
-def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
+def _power_of_parts(
+    function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str
+) -> TypedModel:
     require_number(function, "epsilon", epsilon, 0)
     builder = FunctionBuilder(function, {"x": shape})
     real, imaginary, axis, single = split_complex(builder, builder["x"], axis)

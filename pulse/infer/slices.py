@@ -31,10 +31,10 @@ def at_least(dim: TDim, limit: TDim) -> TDim:
     return limit if limit.prove_ge(dim).yes else dim_max(dim, limit)
 
 
-def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
+def _wrap_bound(node: NodeContext, bound: TDim, size: TDim) -> TDim:
     """Return a bound that may count from the end, counted from the front.
 
-    Where its sign depends on a length it is assumed to be positive, which is checked when the model runs.
+    If its sign depends on a length, it is assumed to be positive, which is checked when the model runs.
     """
     sign = bound.prove_ge(0)
     if sign.no:
@@ -53,7 +53,7 @@ def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDi
         return high
     if bound.is_const and int(bound) <= -OPEN_BOUND:
         return TDim.of(low)
-    return at_least(at_most(_from_front(node, bound, size), high), TDim.of(low))
+    return at_least(at_most(_wrap_bound(node, bound, size), high), TDim.of(low))
 
 
 def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
@@ -62,7 +62,7 @@ def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
         return size
     if bound.is_const and int(bound) <= -OPEN_BOUND:
         return TDim.of(0)
-    return at_least(_from_front(node, bound, size), TDim.of(0))
+    return at_least(_wrap_bound(node, bound, size), TDim.of(0))
 
 
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:

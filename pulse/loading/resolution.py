@@ -92,7 +92,7 @@ def resolve(
             return _resolve_call(_keep_outputs(typed, outputs), chunking, call, outputs)
     ones = stream_counts(model, symbol)
     return ResolvedModel(
-        _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_by_name(ones)
+        _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_sizes_by_name(ones)
     )
 
 
@@ -109,7 +109,7 @@ def _with_sizes(model: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model
     return model.with_sizes(sizes) if sizes else model
 
 
-def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
+def _sizes_by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
     return {symbol.name: size for symbol, size in sizes.items()}
 
 
@@ -124,7 +124,7 @@ def _resolve_call(
         )
     with count_spending(call.spending):
         offline, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)
-    return ResolvedModel(model_of(offline), sized.symbol, chunks, call, _by_name(sized.sizes))
+    return ResolvedModel(model_of(offline), sized.symbol, chunks, call, _sizes_by_name(sized.sizes))
 
 
 def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:

@@ -209,7 +209,7 @@ class Lowering:
                 isinstance(op, Delay)
                 and inlet.node not in self._memories
                 and inlet.node not in self._grouped
-                and _outermost(fact.sizes, axes, op.axis)
+                and _is_outermost(fact.sizes, axes, op.axis)
             ):
                 memory, history = self.delay_memory(inlet.node, op, fact.sizes, axes, fact.dtype)
                 return memory.part(op.axis, history, history + fact.sizes[op.axis])
@@ -312,7 +312,7 @@ def _is_lowered(node: PulsedNode) -> bool:
     return type(node.op) in LOWER or isinstance(node.op, Const | Source)
 
 
-def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:
+def _is_outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:
     """Return whether an axis is the outermost of all that are longer than one."""
     longer = [other for other in order if sizes[other] != 1 or other == axis]
     return longer[0] == axis

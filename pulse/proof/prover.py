@@ -76,7 +76,7 @@ def prove_programs(
         trial_programs = [
             p
             for p in programs
-            if p is programs[-1] or choice.lengths is not None or _in_time(p, trial, effort)
+            if p is programs[-1] or choice.lengths is not None or _ends_in_time(p, trial, effort)
         ]
         records.append(
             TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
@@ -113,7 +113,7 @@ def prove_programs(
     )
 
 
-def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
+def _ends_in_time(program: Program, trial: Trial, effort: Effort) -> bool:
     """Return whether a reference program may run a stream: it must not take too long."""
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 

@@ -188,7 +188,7 @@ def _relate_node(
     if isinstance(node.op, Source):
         return _relate_source(node, node.outputs[0].fact, symbol)
     if isinstance(node.op, Const):
-        if _constant_of(node.op, symbol):
+        if _is_constant_in(node.op, symbol):
             return None
         return _refusal(
             node,
@@ -237,7 +237,7 @@ def _shape_text(fact: TypedFact, symbol: Symbol) -> str:
     return ",".join(str(dim) if dim.symbols <= {symbol} else "1" for dim in fact.shape)
 
 
-def _constant_of(op: Const, symbol: Symbol) -> bool:
+def _is_constant_in(op: Const, symbol: Symbol) -> bool:
     if op.value.dtype != object:
         return True
     return all(symbol not in TDim.of(dim).symbols for dim in op.value.ravel().tolist())

@@ -51,7 +51,7 @@ def call_function(
     """Return the model of a stage after wires of these facts. Raises PulseError: they or the options do not fit."""
     types = parameters(stage.kind)
     options = {name: _resolved_option(value, types[name], context) for name, value in stage.options.items()}
-    for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
+    for parameter, fact in zip(SHAPES, _order_facts(stage, facts)):
         if parameter in types:
             options.setdefault(parameter, shape_text(fact.shape))
     if RATE in types:
@@ -68,7 +68,7 @@ def _resolved_option(value: Any, hint: object, context: RecipeContext) -> Any:
     return str(context.resolve_path(value)) if paths and isinstance(value, str) else value
 
 
-def _in_order(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:
+def _order_facts(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:
     """Return the facts of the inputs, x first."""
     if isinstance(stage.reads, Mapping):
         return [fact for _, fact in sorted(zip(stage.reads, facts), key=lambda pair: pair[0] != "x")]

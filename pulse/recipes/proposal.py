@@ -92,7 +92,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size; write its "
-            f"recipe by hand, see docs/recipes.md{_of_channels(fact)}"
+            f"recipe by hand, see docs/recipes.md{_channels_hint(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
     rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None
@@ -144,8 +144,8 @@ def _with_codes(
     return replace(guess, front=front, back=back)
 
 
-def _of_channels(fact: TypedFact) -> str:
-    """Return a hint how to add the axis of size 1, if the shape has one after its first axis."""
+def _channels_hint(fact: TypedFact) -> str:
+    """Return a hint on how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} after a front end adds its axis of size 1" if ones else ""
 

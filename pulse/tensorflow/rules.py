@@ -42,7 +42,7 @@ def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Ite
     yield SameSize([Axis(inputs[0], 1 if a else 0), Axis(outputs[0], 0)])
 
 
-def _channels_last(attributes: Mapping[str, Any]) -> bool:
+def _has_channels_last(attributes: Mapping[str, Any]) -> bool:
     data_format = attributes.get("data_format", "NHWC")
     return isinstance(data_format, str) and data_format == "NHWC"
 
@@ -54,7 +54,7 @@ def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterat
     yield SameType([*inputs, outputs[0]])
     yield HasRank([inputs[1]], 1)
     yield SameShape([inputs[0], outputs[0]])
-    if _channels_last(attributes):
+    if _has_channels_last(attributes):
         yield SameSize([Axis(inputs[0], -1), Axis(inputs[1], 0)])
 
 
@@ -65,7 +65,7 @@ def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Itera
     yield HasRank([*inputs[:2], outputs[0]], 4)
     yield SameType([*inputs[:2], outputs[0]])
     yield SameSize([Axis(inputs[0], 0), Axis(outputs[0], 0)])
-    if _channels_last(attributes):
+    if _has_channels_last(attributes):
         yield SameSize([Axis(inputs[0], 3), Axis(inputs[1], 2)])
 
 

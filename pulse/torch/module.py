@@ -31,7 +31,7 @@ def use_dtype(torch: Any, module: Any, dtype: Any) -> Generator[None]:
         for parameter, data in parameters:
             parameter.data = data.to(dtype) if data.is_floating_point() else data
         for now, before in buffers:
-            now.update({name: _in_type(torch, value, dtype) for name, value in before.items()})
+            now.update({name: _cast_floats(torch, value, dtype) for name, value in before.items()})
         torch.set_default_dtype(dtype)
         with contextlib.nullcontext() if parameters else wide_parameters(torch, dtype):
             yield
@@ -43,7 +43,7 @@ def use_dtype(torch: Any, module: Any, dtype: Any) -> Generator[None]:
             refill_dict(now, before)
 
 
-def _in_type(torch: Any, value: Any, dtype: Any) -> Any:
+def _cast_floats(torch: Any, value: Any, dtype: Any) -> Any:
     return value.to(dtype) if torch.is_tensor(value) and value.is_floating_point() else value
 
 

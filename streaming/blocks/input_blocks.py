@@ -73,7 +73,7 @@ class InputBlocks:
 
     def check(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Return a block by input name. Raises InputError: a wrong name, shape or dtype, NaN, or too many frames."""
-        blocks = self._by_name(x)
+        blocks = self._blocks_by_name(x)
         for name, block in blocks.items():
             queue = self._queues.get(name)
             if queue is None:
@@ -196,7 +196,7 @@ class InputBlocks:
         way_out = f", or let it pass with {spell('check_finite', False)}" if is_optional else ""
         raise InputError(f"{name}: NaN at frame {frame}; replace it{way_out}")
 
-    def _by_name(self, x: object) -> dict[str, Array]:
+    def _blocks_by_name(self, x: object) -> dict[str, Array]:
         if self._only is not None and isinstance(x, np.ndarray):
             return {self._only: x}
         if isinstance(x, Mapping):

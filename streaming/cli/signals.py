@@ -27,7 +27,7 @@ def watch_interrupts() -> Generator[list[int]]:
     A compiler may lose that exception and raise another one later; the list still has it.
     """
     numbers: list[int] = []
-    if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not _is_in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield numbers
         return
 
@@ -55,7 +55,7 @@ def gather_signals() -> Generator[list[int]]:
     def record(number: int, frame: FrameType | None) -> None:
         numbers.append(number)
 
-    handlers = {number: signal.getsignal(number) for number in SIGNALS} if _in_main_thread() else {}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS} if _is_in_main_thread() else {}
     try:
         for number, handler in handlers.items():
             if handler not in (signal.SIG_IGN, None):
@@ -82,7 +82,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
 
-def _in_main_thread() -> bool:
+def _is_in_main_thread() -> bool:
     """Return whether this is the main thread, the only one in which Python sets and calls signal handlers."""
     return threading.current_thread() is threading.main_thread()
 

@@ -73,7 +73,7 @@ def implements_in_numba(function: Callable) -> Callable[[Callable], Callable]:
     return register
 
 
-def at_pointer(args, *numbers: int) -> bool:
+def has_pointer_at(args, *numbers: int) -> bool:
     """Return whether the arguments are a pointer and, at the given positions, integers."""
     integers = (isinstance(args[index], types.Integer) for index in numbers)
     return isinstance(args[0], PointerType) and all(integers)
@@ -81,20 +81,20 @@ def at_pointer(args, *numbers: int) -> bool:
 
 declare_type(
     operator.getitem,
-    lambda args: signature(args[0].dtype, args[0], types.int64) if at_pointer(args, 1) else None,
+    lambda args: signature(args[0].dtype, args[0], types.int64) if has_pointer_at(args, 1) else None,
 )
 declare_type(
     operator.setitem,
     lambda args: (
         signature(types.none, args[0], types.int64, args[0].dtype)
-        if at_pointer(args, 1) and isinstance(args[2], types.Number | types.Boolean)
+        if has_pointer_at(args, 1) and isinstance(args[2], types.Number | types.Boolean)
         else None
     ),
 )
 for _operator in (operator.add, operator.iadd):
     declare_type(
         _operator,
-        lambda args: signature(args[0], args[0], types.int64) if at_pointer(args, 1) else None,
+        lambda args: signature(args[0], args[0], types.int64) if has_pointer_at(args, 1) else None,
     )
 
 

@@ -8,7 +8,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from pulse.jit.codegen.pointer import PointerType, at_pointer, declare_type
+from pulse.jit.codegen.pointer import PointerType, declare_type, has_pointer_at
 from pulse.jit.codegen.simd import BIT, call
 from pulse.jit.language import raw
 from pulse.jit.language.raw import TILE_ROWS
@@ -19,7 +19,7 @@ BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
 def _declare_view(function: Callable, element: types.Type) -> None:
     result = PointerType(element)
     declare_type(
-        function, lambda args: signature(result, args[0]) if len(args) == 1 and at_pointer(args) else None
+        function, lambda args: signature(result, args[0]) if len(args) == 1 and has_pointer_at(args) else None
     )
 
     @lower_builtin(function, PointerType)
@@ -51,7 +51,7 @@ declare_type(
     raw.fill_bytes,
     lambda args: (
         signature(types.none, BYTES, types.int64, types.int64)
-        if len(args) == 3 and at_pointer(args, 1, 2) and args[0] == BYTES
+        if len(args) == 3 and has_pointer_at(args, 1, 2) and args[0] == BYTES
         else None
     ),
 )

@@ -162,7 +162,7 @@ def _update_slices(
         return None
     numbers = tuple(int(size) for size in sizes)
     rows = np.ravel_multi_index(
-        tuple(_from_front(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
+        tuple(_wrap_indices(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
     )
     count = int(np.prod(numbers))
     flat = _reshape(node, x, (TDim.of(count), *trailing_shape), "flat")
@@ -182,7 +182,7 @@ def _reshape(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: st
     return x if same else node.wire(Reshape(shape), [x], suffix)
 
 
-def _from_front(node: NodeContext, index: Array, size: int) -> Array:
+def _wrap_indices(node: NodeContext, index: Array, size: int) -> Array:
     if index.min() < -size or index.max() >= size:
         raise node.error(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
     return np.where(index < 0, index + size, index)
@@ -196,7 +196,7 @@ def _box(node: NodeContext, shape: Sequence[TDim], locations: Array) -> PlaceRan
     for axis in range(locations.shape[1]):
         index, size = locations[:, axis], shape[axis]
         if size.is_const:
-            index = _from_front(node, index, int(size))
+            index = _wrap_indices(node, index, int(size))
         elif index.min() < 0 <= index.max():
             return None
         low, high = int(index.min()), int(index.max())

@@ -37,19 +37,19 @@ def _zip_test(*parts: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(b"PK\3\4") and any(part in head[_ZIP_NAME_OFFSET:] for part in parts)
 
 
-def _zeros(head: bytes) -> bool:
+def _is_zeros(head: bytes) -> bool:
     return not any(head)
 
 
-def _safetensors(head: bytes) -> bool:
+def _is_safetensors(head: bytes) -> bool:
     return head[5:9] == b"\0\0\0{"
 
 
-def _page(head: bytes) -> bool:
+def _is_page(head: bytes) -> bool:
     return head.lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
-def _text(head: bytes) -> bool:
+def _is_text(head: bytes) -> bool:
     """Return whether it is text without control characters; the last letter may be cut off."""
     try:
         text = getincrementaldecoder("utf-8")().decode(head)
@@ -58,17 +58,17 @@ def _text(head: bytes) -> bool:
     return all(letter.isprintable() or letter in "\t\n\r" for letter in text)
 
 
-def _recipe(head: bytes) -> bool:
-    return _text(head) and RECIPE.match(head) is not None
+def _is_recipe(head: bytes) -> bool:
+    return _is_text(head) and RECIPE.match(head) is not None
 
 
 LIKENESSES = (
-    UnreadableFormat(_zeros, "zeros, or nothing at all", "download or export it again"),
+    UnreadableFormat(_is_zeros, "zeros, or nothing at all", "download or export it again"),
     UnreadableFormat(
         _starts(b"version https://git-lfs"), "a Git LFS pointer, not the file itself", "run git lfs pull"
     ),
     UnreadableFormat(
-        _page, "a web page", "download the file itself; the link may have led to a page about it"
+        _is_page, "a web page", "download the file itself; the link may have led to a page about it"
     ),
     UnreadableFormat(
         _zip_test(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
@@ -83,7 +83,7 @@ LIKENESSES = (
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
     ),
     UnreadableFormat(
-        _safetensors,
+        _is_safetensors,
         "weights in safetensors",
         "they have no graph: load them into their PyTorch model and use pulse.from_torch",
     ),
@@ -113,11 +113,11 @@ LIKENESSES = (
         _starts(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"), "a picture or a document", "give the model"
     ),
     UnreadableFormat(
-        _recipe,
+        _is_recipe,
         "a recipe",
         "give its path, since it names files in its folder",
     ),
-    UnreadableFormat(_text, "text", "give the .onnx file"),
+    UnreadableFormat(_is_text, "text", "give the .onnx file"),
 )
 """The known formats, in the order in which they are tried."""
 

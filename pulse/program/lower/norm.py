@@ -47,7 +47,7 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
     rank = len(x.shape)
     outer_axes, row_axes = list(range(op.axis)), list(range(op.axis, rank))
     order = [*(axis for axis in x.order if axis in outer_axes), *row_axes]
-    x = x if _dense_tail(x, row_axes) else lowering.order_axes(x, order)
+    x = x if _has_dense_tail(x, row_axes) else lowering.order_axes(x, order)
     y = lowering.allocate_wire(OutletId(node.id), order)
     shape = x.shape[op.axis :]
     defaults = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
@@ -72,7 +72,7 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
     return [y]
 
 
-def _dense_tail(x: Value, axes: list[int]) -> bool:
+def _has_dense_tail(x: Value, axes: list[int]) -> bool:
     """Return whether these last axes are contiguous in memory."""
     step = 1
     for axis in reversed(axes):

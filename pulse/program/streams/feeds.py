@@ -17,7 +17,7 @@ Feed = Mapping[str, Array]
 
 def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     """Return a pulse for each streaming input; ``feed`` may be an array if there is one input."""
-    arrays = _by_name(ports, feed)
+    arrays = _feeds_by_name(ports, feed)
     for port in ports:
         array = arrays.get(port.name)
         if array is None:
@@ -66,7 +66,7 @@ def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
     """Return the last frames of each streaming input, less than a pulse of one of them; no frames without ``rest``."""
     nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
-    arrays = nothing if rest is None else _by_name(ports, rest)
+    arrays = nothing if rest is None else _feeds_by_name(ports, rest)
     if arrays.keys() != nothing.keys():
         raise InputError(f"feed {_describe_ports(ports)}")
     for port in ports:
@@ -112,7 +112,7 @@ def _filled_frames(port: Port, fill: float) -> Array:
     return np.full(port.shape, value, port.dtype)
 
 
-def _by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
+def _feeds_by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     if isinstance(feed, np.ndarray) and len(ports) == 1:
         return {ports[0].name: np.asarray(feed)}
     if isinstance(feed, (dict, Mapping)):

@@ -216,7 +216,7 @@ class Lanes:
             raise InputError(f"lanes {list(lanes)} name one lane twice; step it twice")
 
     def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
-        arrays = self._by_name(feed)
+        arrays = self._feeds_by_name(feed)
         if arrays.keys() != self._streaming.keys():
             raise InputError(
                 f"feed {'; '.join(_port_text(port, count) for port in self._streaming.values())}"
@@ -228,7 +228,7 @@ class Lanes:
                 raise InputError(f"expected {_port_text(port, count)}, got {actual}")
         return arrays
 
-    def _by_name(self, feed: Feed | Array) -> dict[str, Array]:
+    def _feeds_by_name(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray):
             if len(self._streaming) != 1:
                 names = ", ".join(self._streaming)

@@ -304,7 +304,7 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     """Return the floor of a value."""
     slopes, (low, high) = x.slopes, x.rest
-    is_integer = _of_each(lambda number: Fraction(number).denominator == 1, x.drift * period)
+    is_integer = _map_elements(lambda number: Fraction(number).denominator == 1, x.drift * period)
     one = (_number(Fraction(-1)), ZERO)
     repeats = x.repeats and LENGTH not in slopes and bool(np.all(is_integer))
     pattern = affine(slopes, _add((low, high), one), distance, repeats)
@@ -315,10 +315,10 @@ def _floor(x: Interval) -> Interval:
     def round_down_finite(value: Fraction | float) -> Fraction | float:
         return value if abs(value) == inf else Fraction(value // 1)
 
-    return _of_each(round_down_finite, x[0]), _of_each(round_down_finite, x[1])
+    return _map_elements(round_down_finite, x[0]), _map_elements(round_down_finite, x[1])
 
 
-def _of_each(run: Callable[[Any], object], value: Exact) -> Exact:
+def _map_elements(run: Callable[[Any], object], value: Exact) -> Exact:
     numbers = np.asarray(value, object)
     array = np.empty(numbers.shape, object)
     array.ravel()[:] = [run(number) for number in numbers.ravel().tolist()]

@@ -58,7 +58,7 @@ def elementwise(name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
     if name in ("max", "min"):
         return extreme(name, inputs)
     if name == "where":
-        return _where(inputs, extent)
+        return _choose(inputs, extent)
     if name == "relu":
         return extreme("max", [inputs[0], Pattern.constant(ZERO)])
     if name == "floor":
@@ -67,7 +67,7 @@ def elementwise(name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
         negative = round_down(combination(inputs, (-1,), distance), period, distance)
         return combination([negative], (-1,), distance)
     if name in ("mul", "div", "mod"):
-        pattern = _by_number(name, inputs, fact, extent)
+        pattern = _combine_with_number(name, inputs, fact, extent)
         if pattern is not None:
             return pattern
     if name == "abs" and np.all(np.asarray(inputs[0].bounds[0] >= 0)):
@@ -80,7 +80,7 @@ def elementwise(name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
     )
 
 
-def _by_number(
+def _combine_with_number(
     name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent
 ) -> Pattern | None:
     """Return the product, quotient or remainder of a value and a number."""
@@ -131,7 +131,7 @@ def _compare(holds_if: str, inputs: Sequence[Pattern], extent: PatternExtent) ->
     return _fold_constant(function(TESTS[test], [combination(inputs, signs, extent.distance)]))
 
 
-def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
+def _choose(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     """Return the choice between two values that grow equally, or one of which is masked."""
     condition, x, y = inputs
     for always, branch in ((condition.bounds[0] == 1, x), (condition.bounds[1] == 0, y)):

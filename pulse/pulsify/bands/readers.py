@@ -9,7 +9,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.shape import Transpose, matrix_transpose
-from pulse.pulsify.bands.scores import same_shape
+from pulse.pulsify.bands.scores import have_same_shape
 from pulse.support.record import record
 from pulse.typed import TypedGraph
 
@@ -41,7 +41,7 @@ def find_readers(
 
     hiding   conditions that mask scores, and the slot of the scores
     """
-    same = same_shape(graph.fact(weights).shape, scores)
+    same = have_same_shape(graph.fact(weights).shape, scores)
     for inlet in graph.outlet(weights).successors:
         node = graph.nodes[inlet.node]
         outlet = OutletId(node.id)
@@ -63,7 +63,7 @@ def find_readers(
                 yield from find_readers(graph, outlet, symbol, scores, hiding, cleaned, True)
         elif node.op.keeps_order and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape
-            if len(after) > 1 and same_shape(before[-2:], after[-2:]):
+            if len(after) > 1 and have_same_shape(before[-2:], after[-2:]):
                 yield from find_readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)
         elif (inlet.slot == 2 and _cleans(graph, node, weights)) or (
             (node.inputs[0], inlet.slot) in hiding and _is_zero(graph, node, 3 - inlet.slot)

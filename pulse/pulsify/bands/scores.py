@@ -101,13 +101,17 @@ def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
     """Return whether the op leaves each score at its row and column (the last two axes)."""
     before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
-    if before.rank < 2 or after.rank < 2 or not same_shape(before.shape[-2:], after.shape[-2:]):
+    if before.rank < 2 or after.rank < 2 or not have_same_shape(before.shape[-2:], after.shape[-2:]):
         return False
     if isinstance(node.op, Cast):
         return np.issubdtype(node.op.dtype, np.floating)
     if node.op.keeps_order:
         return True
-    return isinstance(node.op, Elementwise) and _is_affine(node.op) and same_shape(before.shape, after.shape)
+    return (
+        isinstance(node.op, Elementwise)
+        and _is_affine(node.op)
+        and have_same_shape(before.shape, after.shape)
+    )
 
 
 def _is_affine(op: Elementwise) -> bool:
@@ -146,6 +150,6 @@ def hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tupl
     return conditions
 
 
-def same_shape(left: Shape, right: Shape) -> bool:
+def have_same_shape(left: Shape, right: Shape) -> bool:
     """Return whether two shapes are the same for every allowed length."""
     return len(left) == len(right) and all(a.prove_eq(b).yes for a, b in zip(left, right))

@@ -171,7 +171,7 @@ def write(node: TensorflowNode) -> OutletId:
 @tensorflow_op("TensorArrayScatterV3")
 def scatter(node: TensorflowNode) -> OutletId:
     """Write all elements at once; inputs are handle, indices, value, flow."""
-    if not _all_in_order(node, node.size(2, 0)):
+    if not _are_in_order(node, node.size(2, 0)):
         raise node.error("only all elements in their order are supported")
     return node.input(2)
 
@@ -180,12 +180,12 @@ def scatter(node: TensorflowNode) -> OutletId:
 def gather(node: TensorflowNode) -> OutletId:
     """Read elements as one tensor; inputs are handle, indices, flow."""
     flow = node.input(2)
-    if _all_in_order(node, node.size(2, 0)):
+    if _are_in_order(node, node.size(2, 0)):
         return flow
     return node.wire(Gather(0), [flow, node.input(1)])
 
 
-def _all_in_order(node: TensorflowNode, count: TDim) -> bool:
+def _are_in_order(node: TensorflowNode, count: TDim) -> bool:
     """Return whether input 1, the indices, is 0, 1 … up to a count."""
     value = node.value(1)
     if value is not None and value.dtype != object:

@@ -37,11 +37,11 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     rank = node.fact(0).rank - node.is_complex()
     masks = {name: node.integer(f"{name}_mask", 0) for name in MASKS}
     if node.value(1) is None:
-        return _by_index(node, masks)
+        return _pick_at_index(node, masks)
     return wire_strided_slice(node, node.input(0), rank, masks)
 
 
-def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
+def _pick_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     """Return ``x[:, i]`` with an index that is computed while running: one element of one axis."""
     graph = node.graph
     producer = graph.node(node.input(1))

@@ -72,10 +72,10 @@ class Variables:
             node.op in HANDLE_FORWARDING
             and bool(node.inputs)
             and all(self.find_variable(endpoint) is not None for endpoint in node.inputs)
-            and (node.op != "Identity" or self._handle(node.inputs[0]))
+            and (node.op != "Identity" or self._is_handle(node.inputs[0]))
         )
 
-    def _handle(self, endpoint: NodeOutput) -> bool:
+    def _is_handle(self, endpoint: NodeOutput) -> bool:
         name = self.find_variable(endpoint)
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 

@@ -47,10 +47,10 @@ def read_model(
     if contents.signatures:
         side = _signature(contents, signature)
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
-        return _of_signature(contents, inputs, constants, replace(side, outputs=selection))
+        return _read_signature(contents, inputs, constants, replace(side, outputs=selection))
     if signature is not None:
         raise LoadError(f"{contents.title}: a GraphDef has no signatures, so none is called {signature!r}")
-    return _of_graph(contents, inputs, constants, outputs)
+    return _read_graph(contents, inputs, constants, outputs)
 
 
 def _select_outputs(
@@ -77,7 +77,7 @@ def _signature(contents: Contents, name: str | None) -> Signature:
     return signatures[name]
 
 
-def _of_signature(
+def _read_signature(
     contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
@@ -98,7 +98,7 @@ def _of_signature(
     )
 
 
-def _of_graph(
+def _read_graph(
     contents: Contents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],

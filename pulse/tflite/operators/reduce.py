@@ -42,13 +42,13 @@ def reduce(node: TfliteNode) -> OutletId:
             node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count)
         )
         return clamp_wide(node, y)
-    return _on_a_line(node, total, math.prod(int(size) for size in sizes), kind == "mean")
+    return _requantize(node, total, math.prod(int(size) for size in sizes), kind == "mean")
 
 
-def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> OutletId:
+def _requantize(node: TfliteNode, total: OutletId, count: int, mean: bool) -> OutletId:
     """Return sums of ``code - zero`` as codes of the output: sums of codes times an f32 scale plus an f32 offset.
 
-    Each step is rounded to f32, as XNNPACK has it, so that a half goes its way: to even, of int16 away from 0.
+    Each step is rounded to f32, as in XNNPACK, so that halves are rounded alike: to even, those of int16 away from 0.
     """
     input_quantization, (_, output_quantization) = node.quantization(0), quantized_output(node)
     scale = np.float32(input_quantization.scale[0] / output_quantization.scale[0])

@@ -46,7 +46,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
                 function, named = torch.clone, {"memory_format": torch.contiguous_format}
             if name == "slice" and any(_counts_back(torch, bound) for bound in args[2:4]):
                 self.trims = True
-                args = _from_front(torch, args)
+                args = _wrap_bounds(torch, args)
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result
@@ -85,7 +85,7 @@ def _whole_steps(
     return integers, {"dtype": torch.get_default_dtype(), **named}
 
 
-def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _wrap_bounds(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the slice (tensor, axis, start, end, step) with its bounds counted from the front."""
     x, axis, *bounds = args
     front = [x.shape[axis] + bound if _counts_back(torch, bound) else bound for bound in bounds[:2]]

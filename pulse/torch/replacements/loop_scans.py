@@ -378,11 +378,12 @@ def _are_alike(left: Any, right: Any) -> bool:
     if left.attributes.keys() != right.attributes.keys():
         return False
     return all(
-        _same_attribute(left.attributes[name].value, right.attributes[name].value) for name in left.attributes
+        _have_same_value(left.attributes[name].value, right.attributes[name].value)
+        for name in left.attributes
     )
 
 
-def _same_attribute(left: Any, right: Any) -> bool:
+def _have_same_value(left: Any, right: Any) -> bool:
     if hasattr(left, "numpy") and hasattr(right, "numpy"):
         return _are_equal(left.numpy(), right.numpy())
     return type(left) is type(right) and left == right

@@ -50,7 +50,7 @@ class FrameLoops:
         self._unbound: dict[str, FrameLoop] = {}
         self.all_loops: list[FrameLoop] = []
 
-    def _known_true(self, condition: Any) -> bool:
+    def _is_known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
         return shapes.statically_known_true(condition)
 
@@ -118,7 +118,7 @@ class FrameLoops:
         (place,) = step_places
         axis = self._axis(x, entries, place)
         step: LoopStep | None = _step(entries[place])
-        if axis is None or step is None or not self._known_true(x.shape[axis] == step.loop.frames):
+        if axis is None or step is None or not self._is_known_true(x.shape[axis] == step.loop.frames):
             return None
         frame = self._frame(step.loop, x, axis, step)
         if isinstance(entries[place], slice):
@@ -154,7 +154,7 @@ class FrameLoops:
     def _unbind(self, x: Any, dim: int = 0) -> Any:
         """Begin a loop over a tensor; return its frames, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
-        if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
+        if not isinstance(frames, self._torch.SymInt) or self._is_known_true(frames == frames.node.hint):
             return None
         loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.all_loops), frames, _origin()))
         if loop not in self.all_loops:
@@ -177,7 +177,7 @@ class FrameLoops:
             return None
         axis = self._axis(y, entries, step_places[0])
         step: LoopStep = entries[step_places[0]]
-        if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
+        if axis is None or not self._is_known_true(y.shape[axis] == step.loop.frames):
             return None
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
         attributes = {"axis": axis, "step": +step, "loop": step.loop.loop_index}

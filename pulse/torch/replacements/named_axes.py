@@ -42,7 +42,9 @@ def keep_named_axes(torch: Any) -> Generator[None]:
     einx = sys.modules.get("einx")
     owner = OwnThread()
     functions = {
-        name: _by_name(torch, owner, getattr(einx, name), getattr(torch, FUNCTIONS.get(name, name)))
+        name: _named_axes_function(
+            torch, owner, getattr(einx, name), getattr(torch, FUNCTIONS.get(name, name))
+        )
         for name in (*FUNCTIONS, "where")
         if hasattr(einx, name)
     }
@@ -50,7 +52,7 @@ def keep_named_axes(torch: Any) -> Generator[None]:
         yield
 
 
-def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[..., Any]) -> Any:
+def _named_axes_function(torch: Any, owner: OwnThread, original: Any, function: Callable[..., Any]) -> Any:
     def compute(pattern: Any, *operands: Any, **named: Any) -> Any:
         axes = _read_pattern(torch, pattern, operands) if owner.is_here and not named else None
         if axes is None:

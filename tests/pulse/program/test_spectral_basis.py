@@ -179,11 +179,14 @@ def test_other_matrices_are_not_recognised(matrix: Array) -> None:
     assert find_dft_basis(matrix) is None
 
 
-def test_a_transform_is_recognised_with_a_scaled_row_too() -> None:
+def test_a_scaled_row_of_a_transform_is_a_factor() -> None:
     transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
-    assert find_dft_basis(transform) is not None
     transform[5] *= 1.001
-    assert find_dft_basis(transform) is not None
+    dft = find_dft_basis(transform)
+    assert dft is not None
+    expected = np.ones_like(dft.points.factors)
+    expected[:, 5] = 1.001
+    np.testing.assert_allclose(dft.points.factors, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,12 @@ def test_a_step_wakes_no_garbage_collector() -> None:
 
 
 def test_the_collector_is_woken_by_cycles() -> None:
-    """If a step made one cycle, the test above would fail."""
+    """If a step made one cycle, ``test_a_step_wakes_no_garbage_collector`` would fail."""
     with collections() as generations:
         for _ in range(STEPS):
             cycle: list[object] = []
             cycle.append(cycle)
-    assert generations
+    assert len(generations) > 0
 
 
 def trace_memory(steps: int, step: object) -> tuple[int, int]:
