@@ -102,9 +102,11 @@ class Recurrent(Op):
         slot = self.optional_slot("p")
         peepholes = None if slot is None else inputs[slot].astype(np.float64)
         half = len(b) // 2
-        projected: Doubles = x.astype(np.float64) @ w.T + b[:half]
-        frames = len(x)
-        y = np.zeros((frames, x.shape[1], self.hidden))
+        frames, batch, features = x.shape
+        rows = x.astype(np.float64).reshape(frames * batch, features)
+        projected: Doubles = (rows @ w.T).reshape(frames, batch, len(w))  # one product for all frames
+        projected += b[:half]
+        y = np.zeros((frames, batch, self.hidden))
         current = tuple(state)
         for t in range(frames)[::-1] if self.reverse else range(frames):
             following = self.cell.step(projected[t], current, r, b[half:], peepholes)
