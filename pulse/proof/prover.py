@@ -12,6 +12,7 @@ from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.effort import Effort
+from pulse.proof.input_domains import find_domain
 from pulse.proof.locating import first_divergence, wrong_wires
 from pulse.proof.original import Original, compare_with_original
 from pulse.proof.report import (
@@ -61,13 +62,15 @@ def prove_programs(
     """Prove the last of the given programs of a model; see ``prove``."""
     trials, effort = plan_trials(model, choice), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
+    noise_length = next((trial.length for trial in trials.trials if trial.traced), trials.longest)
+    domain = find_domain(model, oracle, noise_length, ranges)
     observed = _CoverageCounter(model)
     records: list[TrialRecord] = []
     skipped: list[int] = []
     worst = LargestError()
     divergence: Divergence | None = None
     for index, trial in enumerate(trials.trials):
-        feeds = draw_feeds(model, trial.length, trial.signal, (choice.seed, index), ranges)
+        feeds = draw_feeds(model, trial.length, trial.signal, (choice.seed, index), ranges, domain)
         try:
             expected = ExpectedOutputs(oracle, feeds, choice.seed)
         except InputError:
@@ -110,6 +113,7 @@ def prove_programs(
         worst=worst,
         divergence=divergence,
         original=original_record,
+        domain=domain,
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import DivergenceError, NotProvedError
 from pulse.facts import Array
 from pulse.ops.arithmetic import is_floating
-from pulse.proof.trial_signals import SIGNALS, Signal
+from pulse.proof.trial_signals import SIGNALS, InputDomain, Signal
 from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
@@ -15,6 +15,12 @@ from pulse.support.report import Pairs, Report, Section, Text
 from pulse.support.wording import spell
 
 ProofOutcome = Literal["equal", "diverged", "not proved"]
+
+FINITE_ADVICE = (
+    "limit what a logarithm, a root or a quotient reads inside the model, as in log(clamp(x, min=1e-6)), so that it "
+    "returns numbers for every input"
+)
+"""Advice for a model that returns NaN or infinity."""
 
 
 @record
@@ -46,6 +52,13 @@ class Divergence:
         location = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
         if self.frame is None:
             return f"{self.wire} ({self.op}) diverges in {location}: {self.reason}"
+        if not np.isfinite(self.offline):
+            return (
+                f"the model itself returns {self.offline:.6g} in {self.wire} ({self.op}) at frame {self.frame} of "
+                f"{location}, so a stream cannot be compared with it: the stream has {self.streamed:.6g}, since a "
+                "product with zero weights or a mask spreads NaN and infinity to more frames offline; "
+                f"{FINITE_ADVICE}"
+            )
         return (
             f"{self.wire} ({self.op}) diverges at frame {self.frame} of {location}: offline {self.offline:.6g}, "
             f"streamed {self.streamed:.6g}, tolerance {self.allowed:.2g}"
@@ -88,7 +101,7 @@ class Coverage:
         if not self.values:
             return "it has no frames"
         if not self.finite:
-            return "no value is a finite number"
+            return f"no value is a finite number, because the model itself returns NaN or infinity; {FINITE_ADVICE}"
         if self.reads and not self.moved:
             constant = (
                 f"it is always {self.minimum:.6g}"
@@ -103,7 +116,8 @@ class Coverage:
             return "no frames"
         if not self.finite:
             return f"{self.values:,} values of {self.frames:,} frames, none finite"
-        finite = "all finite" if self.finite == self.values else f"{self.finite / self.values:.1%} finite"
+        share = f"{self.finite / self.values:.1%} finite (the model itself returns NaN or infinity for the others)"
+        finite = "all finite" if self.finite == self.values else share
         dependence = "depends on the input" if self.moved else "does not depend on the input"
         values = f"{self.values:,} values of {self.frames:,} frames, {self.minimum:.4g} … {self.maximum:.4g}"
         return f"{values}, {finite}, {dependence}"
@@ -196,6 +210,7 @@ class ProofReport(Report):
     divergence  the first difference; None if there is none
     rejected    the difference in another runtime, if a file is equal in one and not in the other
     original    the comparison with a PyTorch module, if the model was exported from one for this proof
+    domain      the floats of the inputs: any, or those for which the model itself returns numbers
     """
 
     model: PulsedNetwork
@@ -209,6 +224,7 @@ class ProofReport(Report):
     divergence: Divergence | None = None
     rejected: Divergence | None = None
     original: OriginalRecord | None = None
+    domain: InputDomain = "any number"
 
     @property
     def error(self) -> float:
@@ -270,6 +286,10 @@ class ProofReport(Report):
         tried_signals = {trial.signal for trial in self.tried}
         signals = ", ".join(signal for signal in SIGNALS if signal in tried_signals)
         pairs = [("streams", f"{span}: {signals}; seed {self.seed}")]
+        if self.domain != "any number":
+            pairs.append(
+                ("inputs", f"{self.domain}, because the model itself returns NaN or infinity for others")
+            )
         pairs += [("long enough", self._reach(lengths[-1]))]
         if self.skipped:
             pairs.append(
@@ -326,6 +346,7 @@ class ProofReport(Report):
             "overflowed": self.has_overflowed,
             "left_out": self.trials.left_out,
             "seed": self.seed,
+            "input_domain": self.domain,
             "outputs": self.outputs,
             "error": self.error,
             "relative_error": self.worst.relative,

@@ -27,6 +27,11 @@ GAP_FRAMES = 200
 MAX_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 
+InputDomain: TypeAlias = Literal["any number", "-1 to 1", "0 or more", "0 to 1"]
+"""What floats of the signals are mapped to: a root or a logarithm returns NaN for others."""
+
+DOMAINS: tuple[InputDomain, ...] = get_args(InputDomain)
+
 IntegerRange: TypeAlias = tuple[int, int]
 """The smallest and the largest value of an integer input."""
 
@@ -37,10 +42,12 @@ def draw_feeds(
     signal: Signal = "noise",
     seed: int | Sequence[int] = 0,
     ranges: Mapping[str, IntegerRange] | None = None,
+    domain: InputDomain = "any number",
 ) -> dict[str, Array]:
     """Draw every input of a stream of ``length`` frames of the symbol.
 
     ranges  input -> range of its integers; 0 to 1 by default
+    domain  what the floats are mapped to
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
@@ -51,7 +58,9 @@ def draw_feeds(
         values = _shape(signal if port.axis is not None else "noise", shape, port.axis or 0, rng)
         low, high = (ranges or {}).get(port.name, (0, 1))
         feeds[port.name] = (
-            values.astype(port.dtype) if is_floating(port.dtype) else _integers(values, low, high, port)
+            _INTO_DOMAIN[domain](values).astype(port.dtype)
+            if is_floating(port.dtype)
+            else _integers(values, low, high, port)
         )
     return feeds
 
@@ -113,6 +122,14 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
     "gaps": _gaps,
     "silence": _silence,
     "mixed": _mix,
+}
+
+
+_INTO_DOMAIN: Mapping[InputDomain, Callable[[Array], Array]] = {
+    "any number": lambda values: values,
+    "-1 to 1": lambda values: values / (1 + np.abs(values)),
+    "0 or more": np.abs,
+    "0 to 1": lambda values: np.abs(values) / (1 + np.abs(values)),
 }
 
 

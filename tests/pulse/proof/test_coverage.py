@@ -10,6 +10,7 @@ from pulse.errors import NotProvedError
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
+from pulse.proof.report import FINITE_ADVICE, Divergence
 from tests.pulse.model_builder import ModelBuilder
 
 pytestmark = pytest.mark.full_proofs
@@ -37,9 +38,10 @@ def empty_model(kind: str) -> TypedModel:
     return builder.model(builder.apply("neg", x), y, names=["good", "y"])
 
 
+NOT_FINITE = f"no value is a finite number, because the model itself returns NaN or infinity; {FINITE_ADVICE}"
 REASONS = {
-    "nan": "no value is a finite number",
-    "infinite": "no value is a finite number",
+    "nan": NOT_FINITE,
+    "infinite": NOT_FINITE,
     "constant": "it is always 0, whatever the input",
     "unmoved": "it is always the same, whatever the input",
 }
@@ -74,19 +76,45 @@ def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     assert not report.outputs[1].moved
 
 
+def root(square: bool) -> TypedModel:
+    """Return sqrt(x), or sqrt(1/10 - x * x)."""
+    builder = ModelBuilder(x="1,2,T")
+    x = builder["x"]
+    rest = builder.apply("sub", builder.constant(F(0.1)), builder.apply("mul", x, x)) if square else x
+    return builder.model(builder.apply("sqrt", rest))
+
+
 def test_the_report_describes_the_values_of_each_output() -> None:
     """Frames, values, their range, how many are finite, whether the input moved them."""
-    builder = ModelBuilder(x="1,2,T")
-    report = pulse.verify(
-        builder.model(builder.apply("sqrt", builder["x"])), pulse=4, lengths=[8, 50], backend="numpy"
-    )
+    report = pulse.verify(root(square=True), pulse=4, lengths=[8, 50], backend="numpy")
     (y,) = report.outputs
     assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))
-    assert 0.3 < y.finite / y.values < 0.9
-    assert y.minimum == 0
-    assert y.maximum > 1
-    assert "% finite, depends on the input" in str(y)
+    assert 0.1 < y.finite / y.values < 0.9
+    assert y.minimum >= 0
+    assert y.maximum > 0.2
+    assert "% finite (the model itself returns NaN or infinity for the others), depends on the input" in str(
+        y
+    )
     assert report.outcome == "equal"
+
+
+def test_inputs_are_drawn_where_the_model_returns_numbers() -> None:
+    report = pulse.verify(root(square=False), pulse=4)
+    assert report.domain == "0 or more"
+    assert report.outputs[0].finite == report.outputs[0].values
+    inputs = "0 or more, because the model itself returns NaN or infinity for others"
+    assert dict(report.pairs())["inputs"] == inputs
+    assert report.as_dict()["input_domain"] == "0 or more"
+
+
+def test_a_model_that_is_nan_itself_is_not_called_a_divergence() -> None:
+    """A weight of zero makes more frames NaN offline than the stream, which does not multiply them."""
+    divergence = Divergence("y", "Conv", 50, "noise", "numba", 7, float("nan"), 0.25, 1e-6)
+    assert str(divergence).startswith(
+        "the model itself returns nan in y (Conv) at frame 7 of a stream of 50 frames of noise (numba), so a stream "
+        "cannot be compared with it: the stream has 0.25, "
+    )
+    assert str(divergence).endswith(FINITE_ADVICE)
 
 
 def test_the_report_lists_its_streams() -> None:
