@@ -10,6 +10,7 @@ from pulse.declutter.affine import AFFINE
 from pulse.declutter.caches import CACHES
 from pulse.declutter.common_subexpressions import COMMON
 from pulse.declutter.conditions import CONDITIONS
+from pulse.declutter.crops import CROPS
 from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
@@ -30,6 +31,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
     *MOVEMENT,
     *BROADCASTS,
     *PADS,
+    *CROPS,
     *AFFINE,
     *CACHES,
     *COMMON,
