@@ -1,5 +1,6 @@
 """Slices of padded and joined tensors: frames that the slice drops are not added at all."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
@@ -7,6 +8,7 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.pad import Pad
+from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch
 from pulse.typed import TypedGraph
@@ -23,8 +25,25 @@ def _crop(graph: TypedGraph, node: TypedNode, op: Slice) -> Patch | None:
             return _crop_pad(graph, node, op, source, source.op)
         case Concat(axis) if axis == op.axis:
             return _crop_join(graph, node, op, source, source.op)
+        case Transpose(perm) if has_one_reader(graph, node.inputs[0]):
+            return _slice_before_transpose(graph, node, op, source, perm)
         case _:
             return None
+
+
+def _slice_before_transpose(
+    graph: TypedGraph, node: TypedNode, op: Slice, transpose: TypedNode, perm: Sequence[int]
+) -> Patch | None:
+    """Slice a padded or joined tensor before it is transposed."""
+    inner, axis = graph.node(transpose.inputs[0]).op, perm[op.axis]
+    if not (isinstance(inner, Concat) and inner.axis == axis) and not (
+        isinstance(inner, Pad) and inner.pads[axis] != (0, 0)
+    ):
+        return None
+    patch = Patch(graph)
+    cropped = patch.wire(node.name, replace(op, axis=axis), [patch.tap(transpose.inputs[0])])[0]
+    patch.shunt(first_output(node), patch.wire(transpose.name, transpose.op, [cropped])[0])
+    return patch
 
 
 def _crop_pad(graph: TypedGraph, node: TypedNode, op: Slice, source: TypedNode, pad: Pad) -> Patch | None:
@@ -38,7 +57,7 @@ def _crop_pad(graph: TypedGraph, node: TypedNode, op: Slice, source: TypedNode, 
     kept = ZERO if beyond.prove_le(0).yes else beyond
     if not (kept.prove_ge(0).yes and kept.prove_le(after).yes):
         kept = after
-    if (cut, kept) == (ZERO, after):
+    if (cut, kept) == (ZERO, after) or (op.start.is_const and not (op.start - cut).is_const):
         return None
     pairs = tuple((before - cut, kept) if axis == op.axis else pair for axis, pair in enumerate(pad.pads))
     is_padded = any(pair != (0, 0) for pair in pairs)
@@ -57,14 +76,20 @@ def _crop_join(
     """Leave out the first and the last parts of a join of which the slice keeps no frame."""
     parts = list(source.inputs)
     sizes = [graph.fact(part).shape[op.axis] for part in parts]
-    start, end = op.start, op.end
+    total, start, end, dropped = sum(sizes, ZERO), op.start, op.end, ZERO
     while len(parts) > 1 and start.prove_ge(sizes[0]).yes:
         start, end = start - sizes[0], end - sizes[0]
+        dropped += TDim.of(sizes[0].bounds()[1] or 0)
         parts, sizes = parts[1:], sizes[1:]
     while len(parts) > 1 and end.prove_le(sum(sizes[:-1], ZERO)).yes:
         parts, sizes = parts[:-1], sizes[:-1]
     if len(parts) == len(source.inputs) or not (len(parts) == 1 or has_one_reader(graph, node.inputs[0])):
         return None
+    if op.start.is_const and not start.is_const:
+        # parts such as the last frame, min(1, T): if the rest is as long as the slice, it begins after all their frames
+        start, end = op.start - dropped, sum(sizes, ZERO)
+        if not (op.end.prove_ge(total).yes and start.prove_ge(0).yes):
+            return None
     patch = Patch(graph)
     wires = [patch.tap(part) for part in parts]
     wire = wires[0] if len(parts) == 1 else patch.wire(source.name, join, wires)[0]

@@ -66,7 +66,8 @@ class Concat(Op):
         if len(streams) > 1:
             return Whole(
                 "the second stream begins where the first one ends",
-                "join streams along another axis, or only constants to the ends of a stream",
+                "join streams along another axis, or only constants to the ends of a stream; after a circular shift "
+                "(roll), drop or overwrite the frames that come from the other end",
             )
         (source,) = streams
         values = [fact.value for slot, fact in enumerate(inputs) if slot != source]

@@ -103,7 +103,7 @@ def _scale(inner: Progression, value: Array) -> Progression | None:
     )
 
 
-def _strip_clamp(length: TDim) -> TDim:
+def strip_clamp(length: TDim) -> TDim:
     """Return the e of max(0, e): a slice of that many frames is empty if e is negative."""
     if length.const or len(length.terms) != 1:
         return length
@@ -141,7 +141,7 @@ def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
 
 
 def _is_inside(indices: Progression, size: TDim) -> bool:
-    last = (_strip_clamp(indices.length) - 1) * indices.step + int(indices.starts.max())
+    last = (strip_clamp(indices.length) - 1) * indices.step + int(indices.starts.max())
     return indices.step > 0 and bool(indices.starts.min() >= 0) and size.prove_ge(last + 1).yes
 
 
@@ -150,7 +150,7 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
 
     Too many starts for slices of their own are one cut into frames, if they are neighbours.
     """
-    size, reach = node.graph.fact(x).shape[axis], (_strip_clamp(indices.length) - 1) * indices.step
+    size, reach = node.graph.fact(x).shape[axis], (strip_clamp(indices.length) - 1) * indices.step
     if not _is_inside(indices, size):
         return None
     if indices.starts.size > MAX_SLICES:

@@ -18,11 +18,13 @@ from pulse.onnx.operators.conv_columns import overlap_add
 from pulse.onnx.operators.conv_zero_taps import count_zero_taps
 from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.operators.gather_steady import unchanging_values
+from pulse.onnx.operators.scatter_range import write_axis, write_range
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
+from pulse.ops.dims import require_at_least
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
@@ -51,7 +53,10 @@ def scatter_nd(node: NodeContext) -> OutletId:
     op.facts([x, indices, node.fact(2)])
     value = node.value(1)
     if value is None or is_symbolic(value):
-        outlet = _overlap_add_frames(node) if reduction == "add" else None
+        if reduction == "none":
+            outlet = write_range(node, node.input(0), node.input(1), node.input(2))
+        else:
+            outlet = _overlap_add_frames(node) if reduction == "add" else None
     else:
         locations = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
         outlet = _update_slices(node, node.input(0), node.input(2), locations, reduction)
@@ -231,6 +236,10 @@ def paste(
     if len(partial_axes) > 1:
         band = node.wire(Slice(first, start, end), [x], f"band{first}")
         inner = paste(node, band, part, box, f"inner{first}", first + 1)
+    if not shape[first].is_const and start.is_const and start != 0:
+        require_at_least(shape[first], end, "the written frames")
+        written = write_axis(node, x, inner, first, start, end)
+        return written if written == x else node.name_result(written)
     pieces = [inner]
     if start != 0:
         pieces.insert(0, node.wire(Slice(first, TDim.of(0), start), [x], f"before{first}"))

@@ -9,6 +9,7 @@ from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate_linearly, subsample_nearest
 from pulse.torch.replacements.inverse_transform import inverse_transform
 from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
 from pulse.torch.replacements.windows import columns_of_full_width, pool_maxima, strided_windows
 
@@ -110,6 +111,10 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return pool_maxima(torch, *args, **named)
         case "unfold" if function is torch.nn.functional.unfold:
             return columns_of_full_width(torch, *args, **named)
+        case "roll":
+            return roll_frames(torch, *args, **named)
+        case "__setitem__":
+            return fill_by_mask(torch, *args)
         case "as_strided":
             return strided_windows(torch, *args, **named)
         case _:

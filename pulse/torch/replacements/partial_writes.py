@@ -9,9 +9,8 @@ OPEN_END = 1 << 62
 def translations(torch: Any) -> dict[Any, Any]:
     """Return how ``x[..., a:b] = y`` is written for any number of frames.
 
-    If b is the number of a frame, or open, y is joined to the frames before and after it. If b counts from the end,
-    or is a size, frames are selected from y and x. Other writes, and those along axes of a constant size, remain as
-    the exporter writes them.
+    If b is open, y is joined to the frames before it. If b counts from the end, or is a size, frames are selected
+    from y and x. Other writes, and those along axes of a constant size, remain as the exporter writes them.
     """
     op = import_module("onnxscript").opset18
     scatter = import_module("onnxscript.function_libs.torch_lib.ops.core").aten_slice_scatter
@@ -27,13 +26,12 @@ def translations(torch: Any) -> dict[Any, Any]:
             or step != 1
             or type(start) is not int
             or start < 0
+            or (type(end) is int and 0 <= end < OPEN_END)
         ):
             return scatter(self, src, dim, start, end, step)
         axis = dim % len(self.shape)
-        if type(end) is int and end >= 0:
-            before = [_slice(op, self, axis, 0, start)] if start else []
-            after = [_slice(op, self, axis, end, OPEN_END)] if end < OPEN_END else []
-            return op.Concat(*before, src, *after, axis=axis)
+        if type(end) is int and end >= OPEN_END:
+            return op.Concat(_slice(op, self, axis, 0, start), src, axis=axis) if start else src
         return _select(op, self, src, axis, start, end)
 
     return {torch.ops.aten.slice_scatter.default: slice_scatter}

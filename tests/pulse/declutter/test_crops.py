@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.dim import dim_max
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
+from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
@@ -58,6 +60,22 @@ def test_a_slice_leaves_parts_of_a_join_out(start: str, end: str, left: list[str
     result, fired = declutter_and_compare(model)
     assert fired["crop"] == (end != "T+4")
     assert ops(result) == left
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_slice_drops_frames_that_come_from_the_other_end(transposed: bool) -> None:
+    """A circular shift by two frames: the first two are the last ones, fewer if the stream is shorter."""
+    small = Small()
+    last = small.add("last", Slice(2, dim_max(0, small.dim("T-2")), small.dim("T")), small.x)
+    others = small.add("others", Slice(2, small.dim("0"), dim_max(0, small.dim("T-2"))), small.x)
+    y = small.add("join", Concat(2), last, others)
+    if transposed:
+        y = small.add("turned", Transpose((2, 1, 0)), y)
+    model = small.model(small.add("y", Slice(0 if transposed else 2, small.dim("2"), small.dim("T")), y))
+    result, fired = declutter_and_compare(model)
+    assert fired["crop"] == 1 + transposed
+    assert "Concat" not in ops(result)
+    pulse.verify(result, pulse=3, lengths=[1, 2, 3, 20]).require()
 
 
 def test_a_padding_with_other_readers_is_not_copied() -> None:

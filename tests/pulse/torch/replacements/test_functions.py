@@ -155,9 +155,37 @@ def written_into_zeros(self: Any, x: Any) -> Any:
     return self.first(padded)
 
 
+def faded_ends(self: Any, x: Any) -> Any:
+    """Ramps on the first and the last frames, and single and inner frames that are overwritten."""
+    x = self.first(x).clone()
+    x[..., :3] *= torch.linspace(0, 1, 3)
+    x[..., -3:] *= torch.linspace(1, 0, 3)
+    x[:, 1, 3:5] = 0.5
+    x[..., 5] = 0
+    return x
+
+
+def rolled_frames(self: Any, x: Any) -> Any:
+    """Shifts by one frame whose frame from the other end is overwritten or dropped."""
+    before, after = torch.roll(x, 1, -1), torch.roll(x, -1, dims=2)
+    before[..., 0] = 0
+    after[..., -1:] = 0
+    return self.first(after - 0.9 * before)[..., 2:] + torch.roll(self.first(x), 2, -1)[..., 2:]
+
+
+def assigned_by_mask(self: Any, x: Any) -> Any:
+    """Numbers assigned where a condition holds."""
+    x = self.first(x).clone()
+    x[x < 0] = 0.25
+    return x
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        faded_ends,
+        rolled_frames,
+        assigned_by_mask,
         emphasis_in_place,
         inner_frames_in_place,
         clipped_view,
