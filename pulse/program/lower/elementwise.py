@@ -48,15 +48,17 @@ _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 class Chain:
     """A chain of micro-operations on registers.
 
-    inputs  the tensors in the registers 0, 1 …
-    ops     the micro-operations
-    free    registers that hold no result
+    inputs       the tensors in the registers 0, 1 …
+    ops          the micro-operations
+    free         registers that hold no result
+    free_inputs  the number of tensors by which pending operands may increase the inputs
     """
 
-    def __init__(self) -> None:
+    def __init__(self, free_inputs: int = 0) -> None:
         self.inputs: list[Value] = []
         self.ops: list[MicroOp] = []
         self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
+        self.free_inputs = free_inputs
 
     def load(self, value: Value) -> int:
         """Return the register of an input, which is added at its first use."""
@@ -85,6 +87,7 @@ class Chain:
 
 def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
     """Emit a chain whose last result goes to a tensor."""
+    assert len(chain.inputs) <= MAX_INPUTS
     shape = target.shape
     inputs = [broadcast(value, shape) for value in chain.inputs]
     order = target.order
@@ -231,8 +234,8 @@ def _emit_wire(lowering: Lowering, outlet: OutletId) -> Value:
     node = lowering.graph.node(outlet)
     if len(node.inputs) > MAX_INPUTS:
         return _store_in_parts(lowering, outlet)
-    chain = Chain()
-    _append_function(lowering, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
+    chain = Chain(free_inputs=MAX_INPUTS - len(node.inputs))
+    _append_function(lowering, chain, node)
     target = lowering.allocate_wire(outlet, result_order(lowering, outlet, chain.inputs))
     store_chain(lowering, chain, target)
     return target
@@ -257,19 +260,16 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
     return target
 
 
-def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
-    """Append the function of a node, the functions of pending operands first; return its register.
-
-    free_inputs  the number of tensors by which pending operands may increase the inputs of the chain
-    """
+def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode) -> int:
+    """Append the function of a node, the functions of pending operands first; return its register."""
     registers: list[int] = []
     exponent = _exponent(lowering, node)
     for outlet in node.inputs if exponent is None else node.inputs[:1]:
         child = lowering.graph.node(outlet)
-        if outlet in lowering.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
-            free_inputs -= len(child.inputs) - 1
+        if outlet in lowering.pending and len(child.inputs) - 1 <= chain.free_inputs and len(chain.free) > 2:
+            chain.free_inputs -= len(child.inputs) - 1
             del lowering.pending[outlet]
-            registers.append(_append_function(lowering, chain, child, free_inputs))
+            registers.append(_append_function(lowering, chain, child))
         else:
             registers.append(chain.load(lowering.value(outlet)))
     op = node.op
