@@ -15,6 +15,7 @@ from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite, TypedNode
+from pulse.declutter.single_entries import SINGLE_ENTRIES
 from pulse.errors import PulseError
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
@@ -32,6 +33,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
     *BROADCASTS,
     *PADS,
     *CROPS,
+    *SINGLE_ENTRIES,
     *AFFINE,
     *CACHES,
     *COMMON,

@@ -14,7 +14,7 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
-from pulse.ops.dims import at_most_one
+from pulse.ops.dims import at_most_one, require_at_least
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
@@ -84,7 +84,12 @@ class _Head:
                 return self.lift(node.inputs[0])
             case Gather(op_axis) if op_axis == axis and without_axis:
                 first = _first_frame_of(self._graph, outlet, self._symbol)
-                return None if first is None else self._slice_frames(first.x, first.index, 1)
+                if first is None:
+                    return None
+                # a lookup, unlike a slice, fails for a stream without this frame
+                size = self._graph.fact(first.x).shape[axis]
+                require_at_least(size, TDim.of(first.index + 1), "the frame that it looks up")
+                return self._slice_frames(first.x, first.index, 1)
             case Elementwise():
                 rank = self._graph.fact(outlet).rank
                 parts = [self._lift_operand(outlet, rank, without_axis) for outlet in node.inputs]

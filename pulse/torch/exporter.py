@@ -4,7 +4,7 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
@@ -30,6 +30,7 @@ from pulse.torch.replacements.weights import take_weights
 from pulse.torch.replacements.whole_numbers import keep_whole_numbers
 
 _FIXED_AXIS = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
+_OPERATOR = re.compile(r"op='\w+\.(\w+)'")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
@@ -185,7 +186,7 @@ def _export(request: ExportRequest) -> Export:
         _export_calls(torch, module),
         note_branches(torch) as branches,
     ):
-        with _failures_as_load_errors(call, request.title):
+        with _failures_as_load_errors(call, request.title, functions.complex_calls):
             onnx_program = torch.onnx.export(
                 module,
                 positional,
@@ -204,7 +205,22 @@ def _export(request: ExportRequest) -> Export:
     tensors = take_weights(onnx_program, state)
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
+    _require_real_weights(proto, module, request.title)
     return Export(proto, [], functions.trims, tensors, branches)
+
+
+def _require_real_weights(proto: ModelProto, module: Any, title: str) -> None:
+    """Raise LoadError if a parameter, a buffer or a constant is complex: ONNX has no operators for them."""
+    kinds = TensorProto.COMPLEX64, TensorProto.COMPLEX128
+    if not any(initializer.data_type in kinds for initializer in proto.graph.initializer):
+        return
+    weights = [*module.named_parameters(), *module.named_buffers()]
+    names = [name for name, value in weights if value.is_complex()]
+    listed = f"{', '.join(names)} of the module" if names else "a constant of the module"
+    raise LoadError(
+        f"{title}: {listed} is complex, and ONNX has no complex numbers; keep it as pairs of real numbers, "
+        "torch.view_as_real(value), and write torch.view_as_complex(self.pairs) where it is used"
+    )
 
 
 def _trace(request: ExportRequest) -> Export:
@@ -238,17 +254,24 @@ def _trace(request: ExportRequest) -> Export:
 
 
 @contextlib.contextmanager
-def _failures_as_load_errors(call: ModuleCall, title: str) -> Generator[None]:
-    """Raise LoadError in place of any error of PyTorch's exporter, which promises none."""
+def _failures_as_load_errors(
+    call: ModuleCall, title: str, complex_calls: Sequence[tuple[str, str]] = ()
+) -> Generator[None]:
+    """Raise LoadError in place of any error of PyTorch's exporter, which promises none.
+
+    complex_calls  the functions of complex tensors that are not replaced, and the lines that call them
+    """
     try:
         yield
     except LoadError:
         raise
     except Exception as error:
-        raise LoadError(_failure(error, call, title)) from error
+        raise LoadError(_failure(error, call, title, complex_calls)) from error
 
 
-def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
+def _failure(
+    error: BaseException, call: ModuleCall, title: str, complex_calls: Sequence[tuple[str, str]]
+) -> str:
     """Return the text of an export's failure: the exporter's own words, and what to do."""
     cause = error
     while cause.__cause__ is not None:
@@ -272,7 +295,12 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
             f"{reason.splitlines()[0]}\n{DATA_HELP}"
         )
     if "complex" in reason:
-        return f"{title}: PyTorch's exporter does not support complex numbers here: {reason}\n{COMPLEX_HELP}"
+        function = _OPERATOR.search(reason)
+        lines = [place for name, place in complex_calls if function is not None and name == function[1]]
+        where = (
+            f"complex numbers in {lines[0]} ({function[1]})" if lines and function else "complex numbers here"
+        )
+        return f"{title}: PyTorch's exporter does not support {where}: {reason}\n{COMPLEX_HELP}"
     return (
         f"{title}: PyTorch's exporter fails: {type(cause).__name__}: {reason}\n"
         "see that the module runs on the example, then that torch.export.export takes it"

@@ -14,9 +14,13 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
     first = args[0] if args else None
     listed: list[Any] = list(first) if isinstance(first, list | tuple) else []
     if not any(is_complex(torch, value) for value in (*args, *listed)):
-        return None
+        return _new_complex(torch, name, function, args, named)
+    if name in NEW_TENSORS and torch.is_tensor(first):
+        return _new_complex(torch, name, function, args, {"dtype": first.dtype, **named})
     if name in ARITHMETIC and len(args) == 2:
         return join_parts(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
+    if name in PRODUCTS and len(args) == 2 and not named:
+        return join_parts(torch, _sums_of_products(function, *(parts(torch, operand) for operand in args)))
     if name == "einsum" and len(args) == 3 and not listed:
         equation, *operands = args
         return join_parts(
@@ -32,6 +36,24 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
     if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
         return _apply_partwise(torch, function, args, named)
     return None
+
+
+def _new_complex(torch: Any, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return a complex tensor that is made of real ones; None for other functions."""
+    if name == "polar" and len(args) == 2 and not named:
+        return torch.complex(args[0] * torch.cos(args[1]), args[0] * torch.sin(args[1]))
+    dtype = named.get("dtype")
+    if name == "to" and len(args) == 2 and isinstance(args[1], torch.dtype) and not named:
+        dtype, args = args[1], args[:1]
+    elif name not in NEW_TENSORS or (name == "full" and isinstance(args[-1], complex)):
+        return None
+    if not isinstance(dtype, torch.dtype) or not dtype.is_complex:
+        return None
+    if name == "to":
+        real = args[0].to(dtype.to_real())
+    else:
+        real = function(*args, **{**named, "dtype": dtype.to_real()})
+    return torch.complex(real, torch.zeros_like(real))
 
 
 def is_complex(torch: Any, value: Any) -> bool:
@@ -128,6 +150,12 @@ FUNCTIONS: dict[str, Callable[[Any, ComplexPair], ComplexPair]] = {
     "conj_physical": lambda torch, x: (x[0], -x[1]),
 }
 
+NEW_TENSORS = frozenset(["full", "zeros", "ones", "zeros_like", "ones_like", "new_zeros", "new_ones"])
+"""Functions that make a tensor of one number; those of a tensor take its type."""
+
+PRODUCTS = frozenset(["matmul", "mm", "bmm"])
+"""Products of matrices."""
+
 TRANSFORMS = frozenset(["fft_fft", "fft_ifft"])
 """Functions that pad or cut their frames to a length ``n``."""
 
@@ -146,7 +174,7 @@ PARTWISE = {
         "repeat",
     ),
     *("reshape", "view", "squeeze", "unsqueeze", "flatten", "unflatten", "unfold", "expand"),
-    *("sum", "mean", "clone", "contiguous"),
+    *("sum", "mean", "cumsum", "clone", "contiguous"),
     *("getitem", "narrow", "chunk", "split", "unbind", "index_select"),
 }
 """Functions that apply to the real and the imaginary parts separately."""

@@ -3,12 +3,12 @@
 
 from typing import Any
 
-from pulse.torch.replacements.complex_numbers import complex_result
+from pulse.torch.replacements.complex_numbers import complex_result, is_complex
 from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate_linearly, subsample_nearest
 from pulse.torch.replacements.inverse_transform import inverse_transform
-from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.loops import FrameLoops, author_place
 from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
 from pulse.torch.replacements.windows import columns_of_full_width, pool_maxima, strided_windows
@@ -19,13 +19,15 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
     treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is no special case.
-    The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
+    The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``). Its ``complex_calls``
+    are the functions of complex tensors that are not replaced, with the lines that call them.
     """
 
     class Replace(torch.overrides.TorchFunctionMode):
         def __init__(self) -> None:
             super().__init__()
             self.trims = False
+            self.complex_calls: list[tuple[str, str]] = []
             self._conditions = KnownConditions(torch, module)
 
         def __torch_function__(
@@ -55,6 +57,8 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             if result is None:
                 result = _replacement(torch, function, args, named)
             if result is None:
+                if any(is_complex(torch, argument) for argument in args):
+                    self.complex_calls.append((name.strip("_"), author_place()))
                 result = function(*args, **named)
             loops.note(args, named, result)
             return result
@@ -111,6 +115,8 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return pool_maxima(torch, *args, **named)
         case "unfold" if function is torch.nn.functional.unfold:
             return columns_of_full_width(torch, *args, **named)
+        case "scaled_dot_product_attention" if args[0].dim() == 3:
+            return _attend_without_heads(torch, function, args, named)
         case "roll":
             return roll_frames(torch, *args, **named)
         case "__setitem__":
@@ -133,3 +139,16 @@ def _hamming_window(
 ) -> Any:
     """Return the window as a function of Hann's: ONNX's own has 25/46 in place of 0.54."""
     return alpha - beta + 2 * beta * torch.hann_window(length, periodic=periodic, **options)
+
+
+def _attend_without_heads(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return the attention of queries, keys and values without an axis of heads, which the exporter requires."""
+    parameters = {
+        **dict(zip(("query", "key", "value", "attn_mask", "dropout_p", "is_causal"), args)),
+        **named,
+    }
+    wide = {
+        name: value.unsqueeze(1) if torch.is_tensor(value) and value.dim() == 3 else value
+        for name, value in parameters.items()
+    }
+    return function(**wide).squeeze(1)

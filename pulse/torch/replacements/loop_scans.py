@@ -56,8 +56,24 @@ def _roll(graph: Any, loop: FrameLoop) -> None:
         raise _NoScanError(NO_FRAME)
     if not stacks:
         raise _NoScanError("no frames of it are joined")
-    body = _Body(graph, loop)
-    scanned = [body.output(_frames_of(node)) for node in stacks]
+    try:
+        _replace_steps(graph, loop, stacks, 0)
+    except _NoScanError:
+        if not any(node.attributes["step"].value for node in _marked_nodes(graph, loop, "Frame")):
+            raise
+        try:
+            _replace_steps(graph, loop, stacks, 1)
+        except _NoScanError:
+            pass
+        else:
+            return
+        raise
+
+
+def _replace_steps(graph: Any, loop: FrameLoop, stacks: Sequence[Any], peeled: int) -> None:
+    """Replace the steps with a Scan, except for some first ones, which remain as they are."""
+    body = _Body(graph, loop, peeled)
+    scanned = [body.output(_frames_of(node)[peeled:]) for node in stacks]
     body.finish(stacks, scanned)
 
 
@@ -98,15 +114,19 @@ def _last_stores(stores: Sequence[Any]) -> list[Any]:
 
 
 class _Body:
-    """The body of a Scan, built from the first step; all steps must be equal."""
+    """The body of a Scan, built from the first step; all steps must be equal.
 
-    def __init__(self, graph: Any, loop: FrameLoop) -> None:
+    peeled  the number of first steps that come before the Scan, since they differ from the others
+    """
+
+    def __init__(self, graph: Any, loop: FrameLoop, peeled: int) -> None:
         import onnx_ir
 
         self._ir = onnx_ir
         self._graph = graph
         self._loop_index = loop.loop_index
-        self._levels = _levels(graph, loop)
+        self._peeled = peeled
+        self._levels = _levels(graph, loop, peeled)
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
         self._steps: set[int] = set()
@@ -150,9 +170,12 @@ class _Body:
             if levels[0] is not None:
                 raise _NoScanError("all steps use the result of one of them")
             return first
-        frame = self._find_frame(values)
-        if frame is not None:
-            return frame
+        if self._is_frame_before(values, levels):
+            values, levels[0] = (self._take_frame(first.producer(), self._graph[0]), *values[1:]), None
+        else:
+            frame = self._find_frame(values)
+            if frame is not None:
+                return frame
         if (
             levels[0] is None
             and any(level is not None for level in levels)
@@ -166,13 +189,30 @@ class _Body:
             raise _NoScanError("it computes with the step number")
         return self._operation(values)
 
+    def _is_frame_before(self, values: tuple[Any, ...], levels: Sequence[int | None]) -> bool:
+        """Return whether the first step takes a frame from before the loop, and the others what steps have written."""
+        marks = [_is_frame(value) for value in values]
+        earlier = all(level is None or level < step for step, level in enumerate(levels) if step)
+        return marks[0] and not any(marks[1:]) and earlier
+
+    def _take_frame(self, mark: Any, place: Any) -> Any:
+        """Return the frame of a mark by an ordinary node, which is inserted before ``place``."""
+        index, output = self._constant(mark.attributes["step"].value)
+        axis = self._ir.AttrInt64("axis", mark.attributes["axis"].value)
+        take = self._ir.Node("", "Gather", [mark.inputs[0], output], attributes=[axis], num_outputs=1)
+        take.outputs[0].type, take.outputs[0].shape = mark.outputs[0].type, mark.outputs[0].shape
+        self._graph.insert_before(place, [index, take])
+        return take.outputs[0]
+
     def _find_frame(self, values: tuple[Any, ...]) -> Any:
-        nodes = [value.producer() for value in values]
-        if any(node is None or node.domain != LOOP_DOMAIN or node.op_type != "Frame" for node in nodes):
+        if not all(map(_is_frame, values)):
             return None
+        nodes = [value.producer() for value in values]
         x, axis = nodes[0].inputs[0], nodes[0].attributes["axis"].value
         alike = all(node.inputs[0] is x and node.attributes["axis"].value == axis for node in nodes)
-        if not alike or [node.attributes["step"].value for node in nodes] != list(range(len(nodes))):
+        if not alike or [node.attributes["step"].value - self._peeled for node in nodes] != list(
+            range(len(nodes))
+        ):
             raise _NoScanError("a step takes a frame other than its own")
         key = id(x), axis
         if key not in self._frames:
@@ -264,10 +304,11 @@ class _Body:
             name="loop",
         )
         axes = [node.attributes["axis"].value for node in stacks]
+        first = min(stacks, key=lambda node: self._node_indices[id(node.outputs[0])])
         scan = ir.Node(
             "",
             "Scan",
-            [*self._first_states, *(x for x, _, _ in frames)],
+            [*self._first_states, *(self._after_peeled(first, x, axis) for x, _, axis in frames)],
             attributes=[
                 ir.AttrGraph("body", body),
                 ir.AttrInt64("num_scan_inputs", len(frames)),
@@ -276,7 +317,6 @@ class _Body:
             ],
             num_outputs=len(self._next_states) + len(outputs),
         )
-        first = min(stacks, key=lambda node: self._node_indices[id(node.outputs[0])])
         self._graph.insert_before(first, scan)
         joined = scan.outputs[len(self._next_states) :]
         for node, value, frame in zip(stacks, joined, outputs):
@@ -285,12 +325,60 @@ class _Body:
             result = scan.outputs[index]
             result.type, result.shape = value.type, value.shape
             _use_instead(self._graph, value, result)
+        self._take_peeled_frames()
+
+    def _constant(self, value: Any) -> tuple[Any, Any]:
+        """Return a node of an integer constant, and its output."""
+        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(value, np.int64)))
+        node = self._ir.Node("", "Constant", [], attributes=[attribute])
+        return node, node.outputs[0]
+
+    def _after_peeled(self, place: Any, x: Any, axis: int) -> Any:
+        """Return the frames of x that the Scan takes, by nodes before ``place``."""
+        if not self._peeled:
+            return x
+        bounds = [self._constant([number]) for number in (self._peeled, np.iinfo(np.int64).max, axis)]
+        cut = self._ir.Node("", "Slice", [x, *(output for _, output in bounds)], num_outputs=1)
+        cut.outputs[0].type = x.type
+        self._graph.insert_before(place, [*(node for node, _ in bounds), cut])
+        return cut.outputs[0]
+
+    def _take_peeled_frames(self) -> None:
+        """Make an ordinary node of each mark of a frame that a peeled step takes."""
+        for mark in list(self._graph):
+            if mark.domain != LOOP_DOMAIN or mark.op_type != "Frame":
+                continue
+            step = mark.attributes["step"].value
+            if mark.attributes["loop"].value != self._loop_index or step >= self._peeled:
+                continue
+            _use_instead(self._graph, mark.outputs[0], self._take_frame(mark, mark))
+
+    def _join_peeled(self, node: Any, value: Any) -> Any:
+        """Return the frames of the Scan joined to those of the peeled steps."""
+        axis = node.attributes["axis"].value
+        parts: list[Any] = []
+        for frame in _frames_of(node)[: self._peeled]:
+            if node.op_type == "Stack" and not node.attributes["new"].value:
+                parts.append(frame)
+                continue
+            place, output = self._constant([axis])
+            wide = self._ir.Node("", "Unsqueeze", [frame, output], num_outputs=1)
+            wide.outputs[0].type = frame.type
+            self._graph.insert_before(node, [place, wide])
+            parts.append(wide.outputs[0])
+        attribute = self._ir.AttrInt64("axis", axis)
+        join = self._ir.Node("", "Concat", [*parts, value], attributes=[attribute], num_outputs=1)
+        join.outputs[0].type = value.type
+        self._graph.insert_before(node, join)
+        return join.outputs[0]
 
     def _replace(self, node: Any, value: Any, frame: Any) -> None:
         old = node.outputs[0]
         value.type = old.type
         if node.op_type == "Stack" and not node.attributes["new"].value:
             value = self._merge_axes(node, value, frame)
+        if self._peeled:
+            value = self._join_peeled(node, value)
         value.shape = old.shape
         _use_instead(self._graph, old, value)
 
@@ -321,11 +409,15 @@ class _Body:
             )
             is_output = any(value is output for output in self._graph.outputs)
             if (
-                len(values) < EXPORTED_STEPS
-                or self._levels.get(id(value)) != EXPORTED_STEPS - 1
+                len(values) < EXPORTED_STEPS - self._peeled
+                or self._levels.get(id(value)) != EXPORTED_STEPS - 1 - self._peeled
                 or not (is_read_after or is_output)
             ):
                 continue
+            if self._peeled:
+                raise _NoScanError(
+                    "its first step differs, and the result of its last step is used after the loop"
+                )
             sizes = list(value.shape)
             if not all(isinstance(size, int) for size in sizes):
                 raise _NoScanError(f"the result of its last step has no constant shape: {value.shape}")
@@ -339,13 +431,21 @@ class _Body:
         return last_values
 
 
-def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
-    """Return the last step whose frames a value depends on, by the value's identity; joined frames have no step."""
+def _is_frame(value: Any) -> bool:
+    node = value.producer()
+    return node is not None and node.domain == LOOP_DOMAIN and node.op_type == "Frame"
+
+
+def _levels(graph: Any, loop: FrameLoop, peeled: int) -> dict[int, int]:
+    """Return the last step whose frames a value depends on, by the value's identity; joined frames have no step.
+
+    peeled  the number of first steps that do not count: what depends only on their frames has no step either
+    """
     levels: dict[int, int] = {}
     for node in graph:
         if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.loop_index:
-            if node.op_type == "Frame":
-                levels[id(node.outputs[0])] = node.attributes["step"].value
+            if node.op_type == "Frame" and node.attributes["step"].value >= peeled:
+                levels[id(node.outputs[0])] = node.attributes["step"].value - peeled
             continue
         input_levels = [levels[id(value)] for value in node.inputs if id(value) in levels]
         if input_levels:

@@ -5,6 +5,7 @@
 """
 
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -18,15 +19,30 @@ _MARK = "_pulse_loop_step"
 
 
 class LoopStep(WholeNumber):
-    """The index of a step of a loop: an integer with the loop it belongs to."""
+    """The position of a frame in a step of a loop: an integer with the loop it belongs to, and the step's index."""
 
     loop: "FrameLoop"
+    index: int
 
     @classmethod
-    def of(cls, loop: "FrameLoop", index: int) -> "LoopStep":
-        step = cls(index)
-        step.loop = loop
+    def of(cls, loop: "FrameLoop", index: int, position: int | None = None) -> "LoopStep":
+        step = cls(loop.first + index if position is None else position)
+        step.loop, step.index = loop, index
         return step
+
+    def __add__(self, other: Any) -> Any:
+        """Return a later position in the same step; a plain number if the other one is a size."""
+        return LoopStep.of(self.loop, self.index, +self + +other) if isinstance(other, int) else +self + other
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return LoopStep.of(self.loop, self.index, +self - +other) if isinstance(other, int) else +self - other
+
+    @property
+    def offset(self) -> int:
+        """How many positions it is after the index of the step; the same in all steps."""
+        return +self - self.index
 
 
 class FrameLoop(NamedTuple):
@@ -35,11 +51,31 @@ class FrameLoop(NamedTuple):
     loop_index  the index of the loop among all loops
     frames      their number, a size
     origin      the file and the line of the loop
+    first       the position of the first step's frame: ``range(1, T)`` begins with frame 1
     """
 
     loop_index: int
     frames: Any
     origin: str
+    first: int = 0
+
+
+@dataclass
+class WrittenFrames:
+    """A tensor to which the steps of a loop write their frames.
+
+    tensor  the tensor
+    axis    the axis of the frames
+    before  its contents before the loop
+    later   its frames from the first step's one on, as far as they are written
+    values  what was written, by position
+    """
+
+    tensor: Any
+    axis: int
+    before: Any
+    later: Any
+    values: dict[int, Any]
 
 
 class FrameLoops:
@@ -48,21 +84,24 @@ class FrameLoops:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._unbound: dict[str, FrameLoop] = {}
+        self._written: dict[int, WrittenFrames] = {}
+        self._real: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}
         self.all_loops: list[FrameLoop] = []
 
     def _is_known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
         return shapes.statically_known_true(condition)
 
-    def begin(self, frames: Any) -> FrameLoop:
-        """Begin a loop over this number of frames, and return it."""
-        loop = FrameLoop(len(self.all_loops), frames, _origin())
+    def begin(self, frames: Any, first: int = 0) -> FrameLoop:
+        """Begin a loop over this number of frames, from a position on, and return it."""
+        loop = FrameLoop(len(self.all_loops), frames, author_place(), first)
         self.all_loops.append(loop)
         return loop
 
-    def steps(self, frames: Any) -> list[LoopStep]:
-        """Begin a loop; return the indices of its steps that are exported."""
-        loop = self.begin(frames)
+    def steps(self, frames: Any, first: int = 0) -> list[LoopStep]:
+        """Begin a loop; return the positions of its steps that are exported."""
+        loop = self.begin(frames, first)
         return [LoopStep.of(loop, step) for step in range(EXPORTED_STEPS)]
 
     def step_index(self, frames: Any, index: int) -> int:
@@ -77,12 +116,21 @@ class FrameLoops:
         return LoopStep.of(self.all_loops[loop_step[0]], index)
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Return the result of a function of PyTorch that selects or joins frames of a loop; None for other calls."""
+        """Return the result of a function of PyTorch that selects or joins frames of a loop; None for other calls.
+
+        Frames of complex tensors are pairs of real numbers on a last axis.
+        """
+        if (
+            args
+            and self._is_complex(args[0])
+            and name in ("__getitem__", "select", "unbind", "split", "stack", "cat")
+        ):
+            return self._complex_result(name, function, args, named)
         match name:
             case "__getitem__":
                 return self._frame_at(*args)
             case "select" if len(args) == 3 and isinstance(args[2], LoopStep):
-                return self._frame(args[2].loop, args[0], args[1], args[2])
+                return self._frame_of_step(args[0], args[1], args[2])
             case "__setitem__":
                 return self._write(*args)
             case "unbind":
@@ -93,6 +141,47 @@ class FrameLoops:
                 return self._join(name, *args, **named)
             case _:
                 return None
+
+    def _pairs(self, value: Any) -> Any:
+        """Return a complex tensor as pairs: the same tensor in all steps."""
+        key = id(value), value._version
+        if key not in self._real:
+            self._real[key] = value, self._torch.view_as_real(value)
+        return self._real[key][1]
+
+    def _is_complex(self, value: Any) -> bool:
+        tensors = value if isinstance(value, list | tuple) else [value]
+        return any(self._torch.is_tensor(tensor) and tensor.is_complex() for tensor in tensors)
+
+    def _complex_result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Return the result for tensors of pairs as complex tensors; None if it is not of a loop."""
+        first, *others = args
+        torch, is_list = self._torch, isinstance(first, list | tuple)
+        tensors = [tensor.to(torch.complex64) for tensor in first] if is_list else [first]
+        real = [self._pairs(tensor) for tensor in tensors]
+        for pair, tensor in zip(real, tensors):
+            self.note([tensor], {}, pair)
+        axes = {"unbind": 0, "stack": 0, "cat": 0, "split": 1}
+        if name in axes:
+            dim = named.pop("dim", others[axes[name]] if len(others) > axes[name] else 0)
+            dim %= tensors[0].dim() + (name == "stack")
+            others, named = [*others[: axes[name]], dim], {}
+        elif name == "select":
+            others[0] %= first.dim()
+        elif isinstance(others[0], tuple) and ... in others[0]:
+            place = others[0].index(...)
+            whole = (slice(None),) * (first.dim() - len(others[0]) + 1)
+            others = [(*others[0][:place], *whole, *others[0][place + 1 :])]
+        result = self.result(name, function, (real if is_list else real[0], *others), named)
+        if result is None:
+            return None
+
+        def as_complex(pair: Any) -> Any:
+            value = torch.complex(pair[..., 0], pair[..., 1])
+            self.note([pair], {}, value)
+            return value
+
+        return tuple(map(as_complex, result)) if isinstance(result, tuple) else as_complex(result)
 
     def note(self, args: Any, named: Any, result: Any) -> None:
         """Mark a result that depends on frames with the last of their steps."""
@@ -118,9 +207,9 @@ class FrameLoops:
         (place,) = step_places
         axis = self._axis(x, entries, place)
         step: LoopStep | None = _step(entries[place])
-        if axis is None or step is None or not self._is_known_true(x.shape[axis] == step.loop.frames):
+        frame = None if axis is None or step is None else self._frame_of_step(x, axis, step)
+        if frame is None:
             return None
-        frame = self._frame(step.loop, x, axis, step)
         if isinstance(entries[place], slice):
             entries[place] = slice(None)
             frame = self._note_and_give(frame.unsqueeze(axis), frame)
@@ -129,6 +218,32 @@ class FrameLoops:
         if all(entry in (slice(None), ...) for entry in entries):
             return frame
         return self._note_and_give(frame[tuple(entries)], frame)
+
+    def _frame_of_step(self, x: Any, axis: int, step: LoopStep) -> Any:
+        """Return the frame at the position of a step; None if x does not have a frame for each step."""
+        axis %= x.dim()
+        written = self._written.get(id(x))
+        if written is not None and written.axis == axis:
+            position = +step
+            if position in written.values:
+                return written.values[position]
+            return written.before.select(axis, position) if 0 <= position < step.loop.first else None
+        if not self._is_known_true(x.shape[axis] == step.loop.frames + step.loop.first):
+            return None
+        if not 0 <= step.offset <= step.loop.first:
+            return None
+        tail = self._tail(x, axis, step.offset, step.offset - step.loop.first)
+        return self._frame(step.loop, tail, axis, step.index)
+
+    def _tail(self, x: Any, axis: int, first: int, end: int) -> Any:
+        """Return x, or the one slice of it for all steps; ``end`` counts from the end, 0 is the end."""
+        if not first and not end:
+            return x
+        key = id(x), axis, first, x._version
+        if key not in self._tails:
+            bounds = slice(first, end or None)
+            self._tails[key] = x, x[(*(slice(None),) * axis, bounds)].clone()
+        return self._tails[key][1]
 
     def _note_and_give(self, result: Any, frame: Any) -> Any:
         self.note([frame], {}, result)
@@ -144,11 +259,11 @@ class FrameLoops:
     def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +step, "loop": loop.loop_index}
+        attributes = {"axis": axis, "step": step, "loop": loop.loop_index}
         frame = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
         )
-        setattr(frame, _MARK, (loop.loop_index, +step))
+        setattr(frame, _MARK, (loop.loop_index, step))
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
@@ -156,7 +271,7 @@ class FrameLoops:
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._is_known_true(frames == frames.node.hint):
             return None
-        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.all_loops), frames, _origin()))
+        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.all_loops), frames, author_place()))
         if loop not in self.all_loops:
             self.all_loops.append(loop)
         return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
@@ -177,20 +292,30 @@ class FrameLoops:
             return None
         axis = self._axis(y, entries, step_places[0])
         step: LoopStep = entries[step_places[0]]
-        if axis is None or not self._is_known_true(y.shape[axis] == step.loop.frames):
+        loop = step.loop
+        if axis is None or step.offset != loop.first:
             return None
-        frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +step, "loop": step.loop.loop_index}
-        written = self._torch.onnx.ops.symbolic(
+        if not self._is_known_true(y.shape[axis] == loop.frames + loop.first):
+            return None
+        value = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]])
+        if id(y) not in self._written:
+            before = y.clone()
+            self._written[id(y)] = WrittenFrames(y, axis, before, self._tail(before, axis, loop.first, 0), {})
+        written = self._written[id(y)]
+        attributes = {"axis": axis, "step": step.index, "loop": loop.loop_index}
+        written.later = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Store",
-            [y, value.to(y.dtype).expand(frame_shape)],
+            [written.later, value],
             attributes,
             dtype=y.dtype,
-            shape=list(y.shape),
+            shape=list(written.later.shape),
         )
-        y.copy_(written)
-        if +step == EXPORTED_STEPS - 1:
-            self._end(step.loop)
+        setattr(value, _MARK, (loop.loop_index, step.index))
+        written.values[+step] = value
+        if step.index == EXPORTED_STEPS - 1:
+            y[(*(slice(None),) * axis, slice(loop.first, None))] = written.later
+            del self._written[id(y)]
+            self._end(loop)
         return True
 
     def _end(self, loop: FrameLoop) -> None:
@@ -198,9 +323,15 @@ class FrameLoops:
         self._unbound = {key: unbound for key, unbound in self._unbound.items() if unbound is not loop}
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
-        """Join the frames of all steps, if there is one of each."""
-        if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
+        """Join the frames of all steps, if there is one of each, and others before them."""
+        if not isinstance(tensors, list | tuple) or len(tensors) < EXPORTED_STEPS:
             return None
+        dim = dim if axis is None else axis
+        others = list(tensors[:-EXPORTED_STEPS])
+        if others:
+            joined = self._join(name, tensors[-EXPORTED_STEPS:], dim)
+            join = getattr(self._torch, name)
+            return joined if joined is None else self._torch.cat([join(others, dim), joined], dim)
         loop_steps: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
         if None in loop_steps or len({loop_index for loop_index, _ in loop_steps}) > 1:
             return None
@@ -208,7 +339,6 @@ class FrameLoops:
             return None
         loop: FrameLoop = self.all_loops[loop_steps[0][0]]
         first = tensors[0]
-        dim = dim if axis is None else axis
         dim %= first.dim() + (name == "stack")
         shape = list(first.shape)
         if name == "stack":
@@ -229,7 +359,7 @@ def _step(entry: Any) -> LoopStep | None:
     return entry if isinstance(entry, LoopStep) else None
 
 
-def _origin() -> str:
+def author_place() -> str:
     """Return the file and the line of the innermost caller outside this package and of PyTorch."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (

@@ -138,8 +138,8 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
                 and known_true(start + count * step >= stop)
             ):
                 return [start + step_index * step for step_index in builtins.range(count)]
-            if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
-                return loops.steps(stop)
+            if type(start) is type(step) is builtins.int and start >= 0 and step == 1:
+                return loops.steps(stop - start if start else stop, start)
         return builtins.range(*arguments)
 
     return steps

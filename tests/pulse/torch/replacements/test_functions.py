@@ -173,6 +173,14 @@ def rolled_frames(self: Any, x: Any) -> Any:
     return self.first(after - 0.9 * before)[..., 2:] + torch.roll(self.first(x), 2, -1)[..., 2:]
 
 
+def attention_without_heads(self: Any, x: Any) -> Any:
+    """Attention of [batch, frames, features] within a window of 4 frames."""
+    x = self.first(x).transpose(1, 2)
+    place = torch.arange(x.shape[1])
+    distance = place[:, None] - place
+    return F.scaled_dot_product_attention(x, self.own(x), x, attn_mask=(distance >= 0) & (distance < 4))
+
+
 def assigned_by_mask(self: Any, x: Any) -> Any:
     """Numbers assigned where a condition holds."""
     x = self.first(x).clone()
@@ -185,6 +193,7 @@ def assigned_by_mask(self: Any, x: Any) -> Any:
     [
         faded_ends,
         rolled_frames,
+        attention_without_heads,
         assigned_by_mask,
         emphasis_in_place,
         inner_frames_in_place,

@@ -70,9 +70,56 @@ def split_frames(self: Any, x: Any) -> Any:
     return torch.cat(outputs, -1)
 
 
+def smoothed_from_the_first(self: Any, x: Any) -> Any:
+    """An energy normalisation whose state begins with the first frame, before the loop."""
+    state = x[:, 0]
+    states = [state]
+    for t in range(1, x.shape[1]):
+        state = 0.9 * state + 0.1 * x[:, t]
+        states.append(state)
+    return x / (1e-3 + torch.stack(states, 1).abs())
+
+
+def first_step_differs(self: Any, x: Any) -> Any:
+    """The state does not exist in the first step."""
+    state, states = None, list[Any]()
+    for frame in x.split(1, dim=1):
+        state = frame if state is None else 0.9 * state + 0.1 * frame
+        states.append(state)
+    return torch.cat(states, 1)
+
+
+def biquad(self: Any, x: Any) -> Any:
+    """A filter whose steps read earlier frames of the input and of what they write."""
+    y = torch.zeros_like(x)
+    for n in range(2, x.shape[1]):
+        y[:, n] = (
+            0.5 * x[:, n] + 0.3 * x[:, n - 1] + 0.1 * x[:, n - 2] - 0.4 * y[:, n - 1] - 0.2 * y[:, n - 2]
+        )
+    return y
+
+
+def complex_states(self: Any, x: Any) -> Any:
+    """A diagonal state space model (LRU): complex frames, states and products."""
+    rate, mix = (
+        torch.polar(torch.full((3,), 0.9), torch.arange(3.0)),
+        torch.complex(self.own.weight, self.own.weight),
+    )
+    frames = x.to(torch.cfloat) * rate
+    state, states = torch.zeros(1, 3, dtype=torch.cfloat), list[Any]()
+    for t in range(x.shape[1]):
+        state = rate * state + frames[:, t]
+        states.append(state)
+    return (torch.stack(states, 1) @ mix[:3]).real
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        smoothed_from_the_first,
+        first_step_differs,
+        biquad,
+        complex_states,
         gated_loop,
         unbound,
         written_frames,
@@ -150,3 +197,14 @@ def test_other_loops_are_refused_by_their_line(forward: Callable[[Any, Any], Any
     place = r"the loop over frames in test_loops\.py line \d+ cannot be exported for every length: "
     with pytest.raises(LoadError, match=f"{place}{reason}.*write it as layers"):
         pulse.from_torch(Looping(forward), torch.randn(1, 12, 3), {"x": {1: "T"}})
+
+
+def test_an_unsupported_complex_function_is_refused_by_its_line() -> None:
+    with pytest.raises(
+        LoadError, match=r"does not support complex numbers in test_loops\.py line \d+ \(sqrt\)"
+    ):
+        pulse.from_torch(
+            Looping(lambda self, x: torch.sqrt(torch.complex(x, x)).real),
+            torch.randn(1, 12, 3),
+            {"x": {1: "T"}},
+        )
