@@ -41,8 +41,8 @@ def _slice_before_transpose(
     ):
         return None
     patch = Patch(graph)
-    cropped = patch.wire(node.name, replace(op, axis=axis), [patch.tap(transpose.inputs[0])])[0]
-    patch.shunt(first_output(node), patch.wire(transpose.name, transpose.op, [cropped])[0])
+    cropped = patch.wire(f"{node.name}.cropped", replace(op, axis=axis), [patch.tap(transpose.inputs[0])])[0]
+    patch.shunt(first_output(node), patch.wire(node.name, transpose.op, [cropped])[0])
     return patch
 
 
@@ -66,7 +66,7 @@ def _crop_pad(graph: TypedGraph, node: TypedNode, op: Slice, source: TypedNode, 
     patch = Patch(graph)
     wire = patch.tap(source.inputs[0])
     if is_padded:
-        wire = patch.wire(source.name, replace(pad, pads=pairs), [wire])[0]
+        wire = patch.wire(f"{node.name}.padded", replace(pad, pads=pairs), [wire])[0]
     return _shunt_if_equal(graph, node, patch, replace(op, start=op.start - cut, end=op.end - cut), wire)
 
 
@@ -92,7 +92,7 @@ def _crop_join(
             return None
     patch = Patch(graph)
     wires = [patch.tap(part) for part in parts]
-    wire = wires[0] if len(parts) == 1 else patch.wire(source.name, join, wires)[0]
+    wire = wires[0] if len(parts) == 1 else patch.wire(f"{node.name}.joined", join, wires)[0]
     return _shunt_if_equal(graph, node, patch, replace(op, start=start, end=end), wire)
 
 

@@ -31,9 +31,9 @@ def _take_before(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | None
                 return _take(graph, node, op, source.inputs[0], place)
             return None
         case Concat(op.axis):
-            for part in source.inputs:
+            for slot, part in enumerate(source.inputs):
                 size = graph.fact(part).shape[op.axis]
-                if part == source.inputs[-1] or size.prove_gt(index).yes:
+                if slot == len(source.inputs) - 1 or size.prove_gt(index).yes:
                     return _take(graph, node, op, part, index)
                 if not size.is_const:
                     return None

@@ -7,6 +7,7 @@ import numpy as np
 from pulse.dim import ONE, ZERO, TDim
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.gather import Gather
 from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
@@ -57,7 +58,17 @@ def repeated_end(builder: Builder) -> None:
     builder.keep(builder.add(Slice(2, ONE, frames + 1), builder.add(Concat(2), x, last)))
 
 
+def joined_channel(builder: Builder) -> None:
+    """Add one channel to all: it is taken from the channels and from ones that are joined to them."""
+    x = builder.pick()
+    one = builder.constant(np.ones(1, np.float32))
+    ones = builder.add(Expand((ONE, ONE, builder.length(x))), one)
+    place = builder.constant(np.array(builder.small(0, builder.channels(x)), np.int64))
+    channel = builder.add(Gather(1), builder.add(Concat(1), x, ones), place)
+    builder.keep(builder.add(Elementwise("add"), x, builder.add(AddAxis(1), channel)))
+
+
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
-    step.__name__: step for step in (hidden_padding, filled_table, whole_frames, repeated_end)
+    step.__name__: step for step in (hidden_padding, filled_table, whole_frames, repeated_end, joined_channel)
 }
 """More of what ``random_model`` may add, if it is asked to."""

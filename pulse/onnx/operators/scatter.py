@@ -239,7 +239,8 @@ def paste(
     if not shape[first].is_const and start.is_const and start != 0:
         require_at_least(shape[first], end, "the written frames")
         written = write_axis(node, x, inner, first, start, end)
-        return written if written == x else node.name_result(written)
+        if written is not None:
+            return node.name_result(written)
     pieces = [inner]
     if start != 0:
         pieces.insert(0, node.wire(Slice(first, TDim.of(0), start), [x], f"before{first}"))

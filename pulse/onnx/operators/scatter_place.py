@@ -23,7 +23,7 @@ ZERO = TDim.of(0)
 
 
 @record
-class Place:
+class WrittenPlace:
     """Neighbouring frames of a stream.
 
     size   frames of the stream
@@ -37,7 +37,7 @@ class Place:
 
 
 def place_updates(
-    node: NodeContext, x: OutletId, updates: OutletId, axis: int, place: Place
+    node: NodeContext, x: OutletId, updates: OutletId, axis: int, place: WrittenPlace
 ) -> OutletId | None:
     """Return a wire with the updates at their places along an axis, of size 1 or as long as x; None if unknown.
 
@@ -51,7 +51,7 @@ def place_updates(
     return _move(node, updates, axis, place) if lifted is None else lifted
 
 
-def _lift(node: NodeContext, outlet: OutletId, axis: int, place: Place, depth: int) -> OutletId | None:
+def _lift(node: NodeContext, outlet: OutletId, axis: int, place: WrittenPlace, depth: int) -> OutletId | None:
     """Return a function of slices of streams as the same function of the streams; None for others."""
     graph = node.graph
     fact, producer = graph.fact(outlet), graph.node(outlet)
@@ -108,7 +108,7 @@ def _shift(node: NodeContext, x: OutletId, axis: int, ahead: TDim, size: TDim) -
     return node.wire(Slice(axis, first, size + first), [padded], f"moved{x.node}_{frames}")
 
 
-def _place_table(node: NodeContext, table: OutletId, axis: int, place: Place) -> OutletId | None:
+def _place_table(node: NodeContext, table: OutletId, axis: int, place: WrittenPlace) -> OutletId | None:
     """Return a stream of zeros with a constant of several frames at its place."""
     fact, value = node.graph.fact(table), known_value(node.graph, table)
     count = fact.shape[axis]
@@ -135,7 +135,7 @@ def _place_table(node: NodeContext, table: OutletId, axis: int, place: Place) ->
     return placed if node.graph.fact(placed).shape[axis] == place.size else None
 
 
-def _move(node: NodeContext, updates: OutletId, axis: int, place: Place) -> OutletId | None:
+def _move(node: NodeContext, updates: OutletId, axis: int, place: WrittenPlace) -> OutletId | None:
     """Return updates that are as long as the stream, except for a constant number of frames, at their places."""
     fact, after = node.graph.fact(updates), place.size - place.end
     if not (place.start.is_const and after.is_const and int(place.start) >= 0 and int(after) >= 0):

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.gather_progression import strip_clamp
-from pulse.onnx.operators.scatter_place import Place, place_updates
+from pulse.onnx.operators.scatter_place import WrittenPlace, place_updates
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
@@ -66,7 +66,9 @@ def write_range(node: NodeContext, x: OutletId, indices: OutletId, updates: Outl
         band = node.wire(Slice(axis, start, end), [band], f"band{axis}")
     line = lines[stream]
     written = write_axis(node, band, updates, stream, strip_clamp(line.start), strip_clamp(line.end))
-    for outer, axis, start, end in reversed(boxes) if written is not None else ():
+    if written is None:
+        return None
+    for outer, axis, start, end in reversed(boxes):
         parts = [(ZERO, start), (start, end), (end, shape[axis])]
         pieces = [
             written if first == start else node.wire(Slice(axis, first, last), [outer], f"beside{axis}")
@@ -74,7 +76,7 @@ def write_range(node: NodeContext, x: OutletId, indices: OutletId, updates: Outl
             if first != last
         ]
         written = node.wire(Concat(axis), pieces, f"joined{axis}")
-    return None if written is None else node.name_result(written)
+    return node.name_result(written)
 
 
 def write_axis(
@@ -87,7 +89,7 @@ def write_axis(
     filled = _fill_side(node, x, updates, axis, start, end)
     if filled is not None:
         return filled
-    placed = place_updates(node, x, updates, axis, Place(shape[axis], start, end))
+    placed = place_updates(node, x, updates, axis, WrittenPlace(shape[axis], start, end))
     if placed is None:
         return _join(node, x, updates, axis, start, end)
     for bound, is_upper in ((end, True), (start, False)):
@@ -129,8 +131,8 @@ def _columns(graph: TypedGraph, indices: OutletId) -> list[Line] | None:
     if any(graph.fact(part).shape[last] != 1 for part in parts):
         return None
     lines = [find_line(graph, part) for part in parts]
-    found = [line for line in lines if line is not None]
-    return found if len(found) == len(lines) else None
+    known_lines = [line for line in lines if line is not None]
+    return known_lines if len(known_lines) == len(lines) else None
 
 
 def find_line(graph: TypedGraph, outlet: OutletId) -> Line | None:

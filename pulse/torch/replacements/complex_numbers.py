@@ -16,7 +16,7 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
     if not any(is_complex(torch, value) for value in (*args, *listed)):
         return _new_complex(torch, name, function, args, named)
     if name in NEW_TENSORS and torch.is_tensor(first):
-        return _new_complex(torch, name, function, args, {"dtype": first.dtype, **named})
+        return _new_complex(torch, name, function, args, {"dtype": args[0].dtype, **named})
     if name in ARITHMETIC and len(args) == 2:
         return join_parts(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
     if name in PRODUCTS and len(args) == 2 and not named:
@@ -42,7 +42,7 @@ def _new_complex(torch: Any, name: str, function: Any, args: tuple[Any, ...], na
     """Return a complex tensor that is made of real ones; None for other functions."""
     if name == "polar" and len(args) == 2 and not named:
         return torch.complex(args[0] * torch.cos(args[1]), args[0] * torch.sin(args[1]))
-    dtype = named.get("dtype")
+    dtype: Any = named.get("dtype")
     if name == "to" and len(args) == 2 and isinstance(args[1], torch.dtype) and not named:
         dtype, args = args[1], args[:1]
     elif name not in NEW_TENSORS or (name == "full" and isinstance(args[-1], complex)):

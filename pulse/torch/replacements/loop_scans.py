@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
+from pulse.torch.replacements.loop_values import are_alike, are_equal, constant_numbers, find_levels, is_frame
 from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 
 LOOP_HELP = (
@@ -126,7 +127,7 @@ class _Body:
         self._graph = graph
         self._loop_index = loop.loop_index
         self._peeled = peeled
-        self._levels = _levels(graph, loop, peeled)
+        self._levels = find_levels(graph, loop, peeled)
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
         self._steps: set[int] = set()
@@ -182,16 +183,16 @@ class _Body:
             and all(level is None or level < step for step, level in enumerate(levels))
         ):
             return self._add_state(values)
-        constants = [_constant(value) for value in values]
+        constants = [constant_numbers(value) for value in values]
         if all(constant is not None for constant in constants):
-            if all(_are_equal(constant, constants[0]) for constant in constants):
+            if all(are_equal(constant, constants[0]) for constant in constants):
                 return first
             raise _NoScanError("it computes with the step number")
         return self._operation(values)
 
     def _is_frame_before(self, values: tuple[Any, ...], levels: Sequence[int | None]) -> bool:
         """Return whether the first step takes a frame from before the loop, and the others what steps have written."""
-        marks = [_is_frame(value) for value in values]
+        marks = [is_frame(value) for value in values]
         earlier = all(level is None or level < step for step, level in enumerate(levels) if step)
         return marks[0] and not any(marks[1:]) and earlier
 
@@ -205,7 +206,7 @@ class _Body:
         return take.outputs[0]
 
     def _find_frame(self, values: tuple[Any, ...]) -> Any:
-        if not all(map(_is_frame, values)):
+        if not all(map(is_frame, values)):
             return None
         nodes = [value.producer() for value in values]
         x, axis = nodes[0].inputs[0], nodes[0].attributes["axis"].value
@@ -243,9 +244,8 @@ class _Body:
         fits = len(sizes) <= len(target) and all(isinstance(size, int) for size in target)
         if not fits or any(size not in (1, other) for size, other in zip(sizes[::-1], target[::-1])):
             raise _NoScanError(f"its state has the shape {first.shape} first, and {second.shape} later")
-        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(target, np.int64)))
-        shape = self._ir.Node("", "Constant", [], attributes=[attribute])
-        expand = self._ir.Node("", "Expand", [first, shape.outputs[0]], num_outputs=1)
+        shape, target_sizes = self._constant(target)
+        expand = self._ir.Node("", "Expand", [first, target_sizes], num_outputs=1)
         expand.outputs[0].type, expand.outputs[0].shape = second.type, second.shape
         self._graph.insert_before(self._graph[0], [shape, expand])
         return expand.outputs[0]
@@ -256,7 +256,7 @@ class _Body:
         if any(node is None for node in nodes):
             raise _NoScanError("its first step differs from the others")
         for node in nodes[1:]:
-            if not _are_alike(first, node):
+            if not are_alike(first, node):
                 raise _NoScanError(f"a step computes {first.op_type}, and the next one {node.op_type}")
         index = next(n for n, output in enumerate(first.outputs) if output is values[0])
         if any(node.outputs[index] is not value for node, value in zip(nodes, values)):
@@ -327,7 +327,7 @@ class _Body:
             _use_instead(self._graph, value, result)
         self._take_peeled_frames()
 
-    def _constant(self, value: Any) -> tuple[Any, Any]:
+    def constant_numbers(self, value: Any) -> tuple[Any, Any]:
         """Return a node of an integer constant, and its output."""
         attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(value, np.int64)))
         node = self._ir.Node("", "Constant", [], attributes=[attribute])
@@ -390,11 +390,8 @@ class _Body:
         ]
         if None in trailing_sizes:
             raise _NoScanError("frames are joined before an axis of another length that is not constant")
-        sizes = np.array([*[0] * axis, -1, *trailing_sizes], np.int64)
-        shape = self._ir.Node(
-            "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]
-        )
-        reshape = self._ir.Node("", "Reshape", [value, shape.outputs[0]], num_outputs=1)
+        shape, sizes = self._constant([*[0] * axis, -1, *trailing_sizes])
+        reshape = self._ir.Node("", "Reshape", [value, sizes], num_outputs=1)
         self._graph.insert_before(node, [shape, reshape])
         reshape.outputs[0].type = value.type
         return reshape.outputs[0]
@@ -429,64 +426,6 @@ class _Body:
             last_values.append((value, len(self._next_states)))
             self._next_states.append(self._add_node("Identity", [inner], value))
         return last_values
-
-
-def _is_frame(value: Any) -> bool:
-    node = value.producer()
-    return node is not None and node.domain == LOOP_DOMAIN and node.op_type == "Frame"
-
-
-def _levels(graph: Any, loop: FrameLoop, peeled: int) -> dict[int, int]:
-    """Return the last step whose frames a value depends on, by the value's identity; joined frames have no step.
-
-    peeled  the number of first steps that do not count: what depends only on their frames has no step either
-    """
-    levels: dict[int, int] = {}
-    for node in graph:
-        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.loop_index:
-            if node.op_type == "Frame" and node.attributes["step"].value >= peeled:
-                levels[id(node.outputs[0])] = node.attributes["step"].value - peeled
-            continue
-        input_levels = [levels[id(value)] for value in node.inputs if id(value) in levels]
-        if input_levels:
-            levels.update({id(value): max(input_levels) for value in node.outputs})
-    return levels
-
-
-def _constant(value: Any) -> Any:
-    """Return the numbers of a constant, or None for other values."""
-    if value.const_value is not None:
-        return value.const_value.numpy()
-    node = value.producer()
-    if node is None or node.op_type != "Constant":
-        return None
-    attribute: Any = next(iter(node.attributes.values()))
-    return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.array(attribute.value)
-
-
-def _are_equal(left: Any, right: Any) -> bool:
-    return left.dtype == right.dtype and left.shape == right.shape and np.array_equal(left, right)
-
-
-def _are_alike(left: Any, right: Any) -> bool:
-    """Return whether two nodes compute the same of their inputs."""
-    names = ("domain", "op_type", "overload")
-    if any(getattr(left, name) != getattr(right, name) for name in names) or len(left.inputs) != len(
-        right.inputs
-    ):
-        return False
-    if left.attributes.keys() != right.attributes.keys():
-        return False
-    return all(
-        _have_same_value(left.attributes[name].value, right.attributes[name].value)
-        for name in left.attributes
-    )
-
-
-def _have_same_value(left: Any, right: Any) -> bool:
-    if hasattr(left, "numpy") and hasattr(right, "numpy"):
-        return _are_equal(left.numpy(), right.numpy())
-    return type(left) is type(right) and left == right
 
 
 def _use_instead(graph: Any, old: Any, new: Any) -> None:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Circular shifts along time, and assignments by a mask, which PyTorch's exporter writes by indices of all frames."""
 
 from typing import Any

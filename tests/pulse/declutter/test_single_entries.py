@@ -15,15 +15,15 @@ from tests.pulse.declutter.decluttered_models import Small, declutter_and_compar
 from tests.pulse.model_builder import pads_of
 
 
-def sliced(small: Small) -> OutletId:
+def make_slice(small: Small) -> OutletId:
     return small.add("cut", Slice(2, small.dim("2"), small.dim("T")), small.x)
 
 
-def joined(small: Small) -> OutletId:
+def make_join(small: Small) -> OutletId:
     return small.add("join", Concat(2), np.ones((1, 4, 1), np.float32), small.x)
 
 
-def padded(small: Small) -> OutletId:
+def make_padding(small: Small) -> OutletId:
     row = small.source("row", "1,4,3,f32")
     return small.add("pad", Pad(pads_of((0, 0), (0, 0), (1, 5))), row)
 
@@ -44,11 +44,11 @@ def too_late(small: Small) -> OutletId:
 @pytest.mark.parametrize(
     ("source", "index", "left"),
     [
-        pytest.param(sliced, 1, ["Gather"], id="slice"),
-        pytest.param(joined, 2, ["Gather"], id="second part"),
-        pytest.param(joined, 0, [], id="first part"),
-        pytest.param(padded, 2, ["Gather"], id="inside a padding"),
-        pytest.param(padded, 0, ["Pad", "Gather"], id="the padding itself"),
+        pytest.param(make_slice, 1, ["Gather"], id="slice"),
+        pytest.param(make_join, 2, ["Gather"], id="second part"),
+        pytest.param(make_join, 0, [], id="first part"),
+        pytest.param(make_padding, 2, ["Gather"], id="inside a padding"),
+        pytest.param(make_padding, 0, ["Pad", "Gather"], id="the padding itself"),
         pytest.param(of_a_new_axis, 0, [], id="new axis"),
         pytest.param(of_equal_entries, 1, [], id="equal entries"),
         pytest.param(too_late, 4, ["Concat", "Gather"], id="unknown part"),

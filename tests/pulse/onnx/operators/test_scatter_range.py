@@ -86,7 +86,7 @@ def test_a_number_is_written_to_neighbouring_frames(start: int, end: int, delay:
 
 @pytest.mark.parametrize(("start", "end", "delay"), PARTS[:3])
 def test_frames_are_multiplied_by_a_table(start: int, end: int, delay: int) -> None:
-    """As a fade at the end or at the start does."""
+    """A fade at the end or at the start."""
     proto = written_by_rows([node("Mul", "part ramp", "z")], start, end, ramp=RAMP)
     prove(proto, start, end, lambda part: part * RAMP, delay, 6 if start == 3 else 3)
 
@@ -105,7 +105,7 @@ def test_later_frames_are_copied_to_earlier_ones() -> None:
 
 @pytest.mark.parametrize(("start", "end", "delay"), PARTS)
 def test_one_channel_is_written_by_indices_of_all_axes(start: int, end: int, delay: int) -> None:
-    """As the older exporter does: a column of indices for each axis."""
+    """The older exporter writes a column of indices for each axis."""
     columns = [
         node("Unsqueeze", "places grid_axes", "frames"),
         node("Shape", "frames", "grid"),
@@ -122,10 +122,10 @@ def test_one_channel_is_written_by_indices_of_all_axes(start: int, end: int, del
     x = {"x": np.zeros((1, 2, 9), np.float32)}
     proto = model([*positions(start, end), *columns], x, bounds(start, end) | constants, stream={"x": 2})
 
-    def written(part: np.ndarray) -> np.ndarray:
+    def write_half(part: np.ndarray) -> np.ndarray:
         return np.concatenate([part[:, :1], np.full_like(part[:, 1:], 0.5)], 1)
 
-    prove(proto, start, end, written, delay, 1)
+    prove(proto, start, end, write_half, delay, 1)
 
 
 def test_constant_indices_inside_a_stream_choose_by_position() -> None:

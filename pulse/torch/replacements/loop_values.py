@@ -1,0 +1,65 @@
+# pyright: basic, reportMissingImports=false
+"""What the values of an exported loop are: marked frames, results of steps, constants, equal nodes."""
+
+from typing import Any
+
+import numpy as np
+
+from pulse.torch.replacements.loops import LOOP_DOMAIN, FrameLoop
+
+
+def is_frame(value: Any) -> bool:
+    node = value.producer()
+    return node is not None and node.domain == LOOP_DOMAIN and node.op_type == "Frame"
+
+
+def find_levels(graph: Any, loop: FrameLoop, peeled: int) -> dict[int, int]:
+    """Return the last step whose frames a value depends on, by the value's identity; joined frames have no step.
+
+    peeled  the number of first steps that do not count: what depends only on their frames has no step either
+    """
+    levels: dict[int, int] = {}
+    for node in graph:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.loop_index:
+            if node.op_type == "Frame" and node.attributes["step"].value >= peeled:
+                levels[id(node.outputs[0])] = node.attributes["step"].value - peeled
+            continue
+        input_levels = [levels[id(value)] for value in node.inputs if id(value) in levels]
+        if input_levels:
+            levels.update({id(value): max(input_levels) for value in node.outputs})
+    return levels
+
+
+def constant_numbers(value: Any) -> Any:
+    """Return the numbers of a constant, or None for other values."""
+    if value.const_value is not None:
+        return value.const_value.numpy()
+    node = value.producer()
+    if node is None or node.op_type != "Constant":
+        return None
+    attribute: Any = next(iter(node.attributes.values()))
+    return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.array(attribute.value)
+
+
+def are_equal(left: Any, right: Any) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and np.array_equal(left, right)
+
+
+def are_alike(left: Any, right: Any) -> bool:
+    """Return whether two nodes compute the same of their inputs."""
+    names = ("domain", "op_type", "overload")
+    if any(getattr(left, name) != getattr(right, name) for name in names) or len(left.inputs) != len(
+        right.inputs
+    ):
+        return False
+    if left.attributes.keys() != right.attributes.keys():
+        return False
+    return all(
+        _same_attribute(left.attributes[name].value, right.attributes[name].value) for name in left.attributes
+    )
+
+
+def _same_attribute(left: Any, right: Any) -> bool:
+    if hasattr(left, "numpy") and hasattr(right, "numpy"):
+        return are_equal(left.numpy(), right.numpy())
+    return type(left) is type(right) and left == right
