@@ -153,6 +153,9 @@ class LayerNormRow(NormFields):
     def work(self) -> int:
         return 8 * self.M * self.R
 
+    def cuts(self) -> Iterator[Cut]:
+        yield Cut("M", len(FOUR), {"rows_x": 1, "rows_y": 1})
+
 
 @device
 def subtract_mean(v: Vector, mean: Vector, in_row: Any) -> Vector:

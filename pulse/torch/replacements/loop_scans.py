@@ -327,7 +327,7 @@ class _Body:
             _use_instead(self._graph, value, result)
         self._take_peeled_frames()
 
-    def constant_numbers(self, value: Any) -> tuple[Any, Any]:
+    def _constant(self, value: Any) -> tuple[Any, Any]:
         """Return a node of an integer constant, and its output."""
         attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(value, np.int64)))
         node = self._ir.Node("", "Constant", [], attributes=[attribute])
