@@ -138,15 +138,15 @@ class Rows:
         words = np.array(row, np.int64)
         machine.run(words.ctypes.data, 1, self.bases.ctypes.data)
 
-    def changing(self) -> tuple[Array, Array]:
+    def state_and_arena(self) -> tuple[Array, Array]:
         """The state and the arena, without the scratch memory of parts at its end."""
         return self.memories[Region.STATE], self.memories[Region.ARENA][: self.scratch_at]
 
     def copies(self) -> list[Array]:
-        return [memory.copy() for memory in self.changing()]
+        return [memory.copy() for memory in self.state_and_arena()]
 
     def put_back(self, memories: list[Array]) -> None:
-        for memory, before in zip(self.changing(), memories):
+        for memory, before in zip(self.state_and_arena(), memories):
             memory[:] = before
 
     def compare(self, counts: tuple[int, ...], reached: Counter[str]) -> None:
@@ -172,7 +172,7 @@ class Rows:
             self.put_back(after)
 
     def assert_same(self, expected: list[Array], row: list[int], parts: RowCut, name: str) -> None:
-        state, arena = self.changing()
+        state, arena = self.state_and_arena()
         assert np.array_equal(state, expected[0]), name
         if np.array_equal(arena, expected[1]):
             return

@@ -144,7 +144,9 @@ class LanesAndStates:
         x = self.rng.standard_normal((len(chosen), *self.port.shape)).astype(self.port.dtype)
         together = self.lanes.step({self.port.name: x}, numbers)
         alone = [self.states[number].step(x[place]) for place, number in enumerate(chosen)]
-        assert_lanes_close(together, {name: np.stack([each[name] for each in alone]) for name in together})
+        assert_lanes_close(
+            together, {name: np.stack([outputs[name] for outputs in alone]) for name in together}
+        )
 
 
 def interleaved_kernels(compiled: NativeProgram) -> list[str]:
