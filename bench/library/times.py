@@ -24,7 +24,10 @@ from streaming.deploy.building import build_model, find_target
 BUILTIN = "denoise"
 """The name of the built-in model."""
 STREAMS, ROUNDS, STEPS, STARTS = 9, 11, 40, 9
-"""Streams on each side, since the address of a stream's memory can change the time of its steps threefold."""
+"""Streams on each side, rounds of each, steps in a round, starts of the program.
+
+The address of a stream's memory can change the time of its steps threefold, so there are several streams.
+"""
 TIMER = Path(__file__).with_name("timer.c")
 """The C source that measures steps and start."""
 LEVEL_VARIABLE = "PULSE_LEVEL"
@@ -39,9 +42,9 @@ def measure(name: str, folder: Path) -> None:
     )
     program = opened.compile()
     build_model(opened, program, name, find_target(os.environ[LEVEL_VARIABLE]), folder / "built", checks=True)
-    (input_port,), (sent,) = program.inputs, program.outputs
+    (input_port,), (output_port,) = program.inputs, program.outputs
     pulse = np.random.default_rng(0).standard_normal(input_port.shape).astype(np.float32)
-    result = np.zeros(sent.shape, np.float32)
+    result = np.zeros(output_port.shape, np.float32)
     library, step_in_c = CLibrary(folder / "built", name), compile_timer(name, folder, pulse, result)
     python: list[float] = []
     c: list[float] = []

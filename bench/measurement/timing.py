@@ -73,7 +73,7 @@ def alternate(
         for _ in range(warmup_steps):
             stepper()
     order = list(steppers)
-    collected = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         for _ in range(rounds):
@@ -81,7 +81,7 @@ def alternate(
                 results[name].append(Percentiles.of(time_steps(steppers[name], steps)))
             order.append(order.pop(0))
     finally:
-        if collected:
+        if was_enabled:
             gc.enable()
     return Comparison(results)
 

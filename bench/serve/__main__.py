@@ -69,6 +69,7 @@ def server(
 
 
 def run(name: str, source: str | None, engine: str, streams: int, options: argparse.Namespace) -> ServeRow:
+    """Return the result of one number of streams with one engine."""
     cores = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(server(name, source, engine, streams + 8, core)) for core in cores]

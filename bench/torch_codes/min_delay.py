@@ -36,7 +36,7 @@ def min_delay(
     x       its input, longer than its frames look ahead
     pulse   input frames of a pulse; ``frames`` of the output are in one
     output  index of the output
-    returns None for integers, which have no gradients
+    Returns  None for integers, which have no gradients
     """
     torch = import_module("torch")
     if x.dtype.kind != "f":

@@ -78,7 +78,9 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
-            raise LoadError(f"{path}: has more than {MAX_FILE_BYTES} bytes, which no recipe has")
+            raise LoadError(
+                f"{path}: has more than {MAX_FILE_BYTES} bytes, which no recipe has; give the recipe itself"
+            )
         return data.decode("utf-8-sig")
     except FileNotFoundError:
         raise LoadError(f"{path}: no such file; check the path") from None

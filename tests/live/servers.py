@@ -1,6 +1,6 @@
 """The real JACK and PulseAudio servers that the tests of this folder start; the latter has a null sink.
 
-Where ``PULSE_REQUIRE_SERVERS=1`` a missing server is a failure, otherwise the test is skipped.
+With ``PULSE_REQUIRE_SERVERS=1`` a missing server is a failure, otherwise the test is skipped.
 """
 
 import os

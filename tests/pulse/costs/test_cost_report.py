@@ -55,14 +55,14 @@ def test_every_op_is_counted() -> None:
     assert silent == {UnknownOp}
 
 
-class Secret(Op):
+class UncountedOp(Op):
     """An op of a user that does not say what it computes."""
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [inputs[0]]
 
 
-class Told(Secret):
+class CountedOp(UncountedOp):
     """An operator that states its costs."""
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -71,9 +71,9 @@ class Told(Secret):
 
 def test_ops_of_users_without_work_are_listed() -> None:
     builder = ModelBuilder(x="1,2,T")
-    free = builder.add("told", Told(), builder["x"])
-    report = pulse.cost_report(builder.model(builder.add("secret", Secret(), free)))
-    assert report.uncounted == ("Secret",)
+    free = builder.add("counted", CountedOp(), builder["x"])
+    report = pulse.cost_report(builder.model(builder.add("secret", UncountedOp(), free)))
+    assert report.uncounted == ("UncountedOp",)
     assert str(report.work.elementwise) == "6*T"
 
 

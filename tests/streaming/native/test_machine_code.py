@@ -68,7 +68,7 @@ def test_the_check_finds_stack_in_a_loop() -> None:
 
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
-    count = Callback("test.count_calls", counts, c_signature(None, "i64"))
+    count = Callback("test.count_calls", count_pulse, c_signature(None, "i64"))
     control, event = ControlBlock.new(), NativeEvent()
     control.wait, control.pump = event.to_read, count.address
     work.prepare()
@@ -92,7 +92,7 @@ def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
     event.close()
 
 
-def counts(address: Any) -> None:
-    """Count a pulse; stands for ``pump``."""
+def count_pulse(address: Any) -> None:
+    """Count a pulse, in place of ``pump``."""
     control: Any = control_at(address)
     control.pulses += 1
