@@ -1,4 +1,3 @@
-# pyright: reportArgumentType=false, reportCallIssue=false
 """Events that wake a thread in compiled code, or an event loop."""
 
 import os

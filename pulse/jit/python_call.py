@@ -1,4 +1,3 @@
-# pyright: basic, reportArgumentType=false
 """Call C functions of int64 from Python, through a builtin function of a few generated instructions.
 
 ctypes and cffi do the same through libffi and take three times as long.

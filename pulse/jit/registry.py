@@ -1,4 +1,3 @@
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 """Kernels by name: declared as Python functions, compiled at first use, stored on disk."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,3 @@
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 """Functions for single rows of a kernel: loaded from the disk, or compiled and stored there."""
 
 import ctypes

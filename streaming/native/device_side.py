@@ -1,4 +1,3 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """The device callback's part of the pipeline: write a block to the ring of input, read a block from the ring of output.
 
 Each counter has one writer, and a position is stored after the frames that it covers.

@@ -1,4 +1,3 @@
-# pyright: basic
 """Compensation of clock drift between two devices: it tunes the last resampler by the delay of the pipeline."""
 
 from pulse.jit.language.structs import Struct, struct_at

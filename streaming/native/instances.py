@@ -1,4 +1,3 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """The model: a pulse of every stream, and the change from one program to another."""
 
 from pulse.jit.language.address import bytes_at, floats_at

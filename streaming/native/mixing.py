@@ -1,4 +1,3 @@
-# pyright: basic
 """Functions of samples in the pipeline, on f32 pointers."""
 
 from pulse.jit.registry import device

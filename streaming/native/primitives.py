@@ -1,4 +1,3 @@
-# pyright: basic, reportArgumentType=false, reportCallIssue=false
 """The system's clock for compiled code."""
 
 import time

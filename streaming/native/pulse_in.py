@@ -1,4 +1,3 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Fill the slots of the streams with the next pulse, from the ring of input."""
 
 from pulse.jit.language.address import floats_at

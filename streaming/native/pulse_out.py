@@ -1,4 +1,3 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Pass on the outputs of a pulse: sound to the ring of output, and a record for Python."""
 
 from pulse.jit.language.address import bytes_at, floats_at

@@ -2,7 +2,7 @@
 
 from tests.sources import modules_in, name_of
 
-MAX_FILES = 70
+MAX_FILES = 54
 """Modules that numba or an untyped package shapes. It may only fall."""
 
 

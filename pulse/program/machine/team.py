@@ -1,4 +1,3 @@
-# pyright: reportArgumentType=false, reportCallIssue=false
 """Threads that share the long rows of a step.
 
 A *team* is the thread that steps a stream, and waiting helpers. A row in parts is published as a *turn*: each part

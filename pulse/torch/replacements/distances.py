@@ -1,4 +1,3 @@
-# pyright: basic
 """Distances of all pairs of rows, which PyTorch's exporter does not support."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# pyright: basic, reportMissingImports=false
 """What the values of an exported loop are: marked frames, results of steps, constants, equal nodes."""
 
 from typing import Any

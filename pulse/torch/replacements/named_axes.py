@@ -1,4 +1,3 @@
-# pyright: basic
 """Functions of einx, which addresses axes by name and fixes their lengths as numbers."""
 
 import contextlib

@@ -1,4 +1,3 @@
-# pyright: basic
 """Packed sequences of full length: a stream has no padding, so all frames are there."""
 
 from importlib import import_module

@@ -1,4 +1,3 @@
-# pyright: basic
 """Integers that a module keeps in tensors: buffers of one integer, such as a stride, and rounded sizes."""
 
 import contextlib
