@@ -277,7 +277,7 @@ def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
 def test_the_report_names_the_file_of_the_remaining_frames(small_disk: Path) -> None:
     """The report says that the file ended and where the remaining frames are."""
     piece = np.zeros((2, 100, 8), np.float32)
-    port = SimpleNamespace(name="y", axis=1)
+    port = SimpleNamespace(name="y", axis=1, frames_hz=lambda _: None)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
     with FramesWriter(
         Target.of_frames(small_disk / "y.npy"), port, None, SimpleNamespace(outputs=outputs)
@@ -293,7 +293,7 @@ def test_the_report_names_the_file_of_the_remaining_frames(small_disk: Path) -> 
 def test_frames_end_where_some_are_lost(tmp_path: Path) -> None:
     """The file ends at the first missing frame: later frames would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
-    port = SimpleNamespace(name="y", axis=0)
+    port = SimpleNamespace(name="y", axis=0, frames_hz=lambda _: None)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], pulses_lost=0)
     running = SimpleNamespace(outputs=outputs, abandoned=False)
     with FramesWriter(Target.of_frames(tmp_path / "y.npy"), port, None, running) as frames:
