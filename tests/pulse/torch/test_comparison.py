@@ -233,18 +233,3 @@ def test_outputs_as_many_as_frames_are_refused() -> None:
 
     with pytest.raises(LoadError, match="at T = 7 it differs: the module returns 7 outputs, the model 20"):
         difference_of(Seen(frames), exported_outputs, sampled_inputs())
-
-
-def test_a_close_module_in_f64_saves_the_run_of_the_model_in_f64() -> None:
-    widened: list[bool] = []
-
-    def model(feeds: Mapping[str, Array], arithmetic: Arithmetic) -> Outputs:
-        widened.append(arithmetic.widens)
-        return {"y": np.cumsum(feeds["x"], axis=-1, dtype=np.float64).astype(np.float32)}
-
-    samples = {"x": SampledInputs(next_noise(np.random.default_rng(0), 1, 3, 2000), {2: "T"})}
-    module = Seen(lambda x: np.cumsum(x, axis=-1, dtype=x.dtype))
-    precise = Seen(lambda x: np.cumsum(x, axis=-1, dtype=np.float64))
-    comparison = Comparison("Net", module, model, samples, "axis 2 of x (T)", precise=precise)
-    assert comparison.require_equal() == []
-    assert (len(precise.ran), widened) == (2, [False, False])
