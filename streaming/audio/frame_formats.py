@@ -14,7 +14,7 @@ from streaming.files.atomic import unused_name
 from streaming.files.partial import PartialFile
 
 MAX_FRAMES = np.iinfo(np.int64).max
-"""The header of a .npy has room for this number of frames, so that it can be amended in place."""
+"""The header of a .npy has space for this number of frames, so that it can be amended in place."""
 ALIGNMENT = 64
 """The header of a .npy is a multiple of this many bytes."""
 MAX_PIECE_BYTES = 1 << 22
