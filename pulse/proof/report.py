@@ -55,8 +55,8 @@ class Divergence:
         if not np.isfinite(self.offline):
             return (
                 f"the model itself returns {self.offline:.6g} in {self.wire} ({self.op}) at frame {self.frame} of "
-                f"{location}, so a stream cannot be compared with it: the stream has {self.streamed:.6g}; a "
-                "product with zero weights or a mask may spread NaN and infinity to more frames offline; "
+                f"{location}, so a stream cannot be compared with it: the stream has {self.streamed:.6g}, "
+                "perhaps because a product with zero weights or a mask spreads NaN and infinity to more frames; "
                 f"{FINITE_ADVICE}"
             )
         return (
