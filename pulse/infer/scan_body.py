@@ -2,10 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
+from pulse.infer.unrolling import graft
+from pulse.ops.concat import Concat
 from pulse.ops.scan import Scan, ScanAxis
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.support.budget import current_spending
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
 
@@ -87,3 +93,29 @@ class ScanBody:
         )
         inputs = [*self._frames.values(), *self._states.values(), *self._captures.values()]
         return wire(node.graph, name, scan, inputs)
+
+    def unroll(
+        self, node: NodeContext, iterations: int, states: Sequence[OutletId], frames: Sequence[OutletId]
+    ) -> list[OutletId]:
+        """Wire a number of iterations, at least one, after each other; arguments and results as of ``wire``."""
+        current_spending().take_nodes(iterations * len(self.graph.nodes), node.wire_name)
+        inner = {self.graph.label(outlet): outlet for outlet in sources(self.graph)}
+        current, count = list(self._states.values()), len(states)
+        present = {inner[name]: outlet for name, outlet in self._captures.items()}
+        rows: list[list[OutletId]] = [[] for _ in frames]
+        body = TypedNetwork(self.graph, node.scope)
+        for iteration in range(iterations):
+            for (name, whole), axis in zip(self._frames.items(), self._axes):
+                cut = Slice(axis.axis, TDim.of(iteration), TDim.of(iteration + 1))
+                part = node.wire(cut, [whole], f"{name}{iteration}_cut")
+                present[inner[name]] = node.wire(RemoveAxis(axis.axis), [part], f"{name}{iteration}")
+            present |= dict(zip((inner[name] for name in self._states), current))
+            outlets = graft(body, [*states, *frames], node.graph, present)
+            current = outlets[:count]
+            for slot, outlet in enumerate(outlets[count:]):
+                rows[slot].append(node.wire(AddAxis(0), [outlet], f"row{slot}_{iteration}"))
+        stacks = [
+            parts[0] if iterations == 1 else node.wire(Concat(0), parts, f"rows{slot}")
+            for slot, parts in enumerate(rows)
+        ]
+        return [*stacks, *current]

@@ -1,4 +1,4 @@
-"""Loops. One that counts, and takes and makes one element of a list in each iteration, is a scan over frames."""
+"""Loops. One that counts takes and makes one element of a list in each iteration: see ``CountedLoop``."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -8,20 +8,15 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.infer.counted_loop import CountedLoop, FramesRead, needed_inputs
 from pulse.infer.counting import Counter, counters, iteration_count, uncast
-from pulse.infer.scan_body import ScanBody
-from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, graft, retire_from
+from pulse.infer.unrolling import ENDLESS, NotUnrolledError, graft, retire_from
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
-from pulse.ops.elementwise import Cast
-from pulse.ops.shape import AddAxis, RemoveAxis
-from pulse.ops.slice import Slice
-from pulse.ops.time_position import Range
-from pulse.support.budget import current_spending
+from pulse.ops.shape import AddAxis
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, needed_inputs
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
@@ -114,33 +109,42 @@ class _While:
     def _unroll_or_scan(self) -> list[OutletId]:
         """Return the loop unrolled or as a scan. Raises NotUnrolledError: it can be neither."""
         iterations = self._iterations()
-        parts = self._parts(iterations)
-        if iterations.is_const:
-            count, size = int(iterations), len(self._body.graph.nodes)
-            if count == 0:
-                return list(self._first)
-            if count <= MAX_ITERATIONS and count * size <= MAX_NODES:
-                return self._unroll(count, parts)
-        return self._scan(iterations, parts)
-
-    def _parts(self, iterations: TDim) -> LoopParts:
-        """Return the role of each variable in the loop.
-
-        Raises NotUnrolledError: a list is not written in the order of the iterations
-        """
-        body = self._body
-        sources = self._sources(body, self._function.inputs)
-        own_sources = {variable: source for source, variable in sources.items()}
-        elements: dict[int, OutletId] = {}
+        if iterations == 0:
+            return list(self._first)
         heads: dict[int, Sequence[OutletId]] = {}
         last: dict[int, OutletId] = {}
-        states: list[int] = []
+        loop = self._counted_loop(iterations, heads, last)
+        outlets = loop.wire()
+        for variable, rows in heads.items():
+            head = [self._widen(outlet, f"head{variable}_{row}") for row, outlet in enumerate(rows)]
+            if head:
+                outlets[variable] = self._node.wire(Concat(0), [*head, outlets[variable]], f"rows{variable}")
+        for state, variable in enumerate(last, len(self._first)):
+            outlets[variable] = self._widen(outlets[state], f"last{variable}")
+        return outlets[: len(self._first)]
+
+    def _widen(self, outlet: OutletId, name: str) -> OutletId:
+        return self._node.wire(AddAxis(0), [outlet], name)
+
+    def _counted_loop(
+        self, iterations: TDim, heads: dict[int, Sequence[OutletId]], last: dict[int, OutletId]
+    ) -> CountedLoop:
+        """Return the role of each variable in the loop; add to ``heads`` the elements that lists had before it.
+
+        A list of one element is one more state, which begins as zeros, since each iteration writes it: add it to
+        ``last``. Raises NotUnrolledError: a list is not written in the order of the iterations
+        """
+        node, body = self._node, self._body
+        sources = self._sources(body, self._function.inputs)
+        own_sources = {variable: source for source, variable in sources.items()}
+        lists: dict[int, OutletId] = {}
+        states: dict[int, OutletId] = {}
         for variable, outlet in enumerate(body.graph.outputs):
             if self._constant[variable] or outlet == own_sources.get(variable) or variable in self._counters:
                 continue
             producer = body.graph.node(outlet)
             if not isinstance(producer.op, ListWrite):
-                states.append(variable)
+                states[variable] = outlet
                 continue
             if self._writes_one(variable, producer.inputs, own_sources):
                 last[variable] = producer.inputs[2]
@@ -149,8 +153,13 @@ class _While:
             if producer.inputs[0] != own_sources.get(variable) or index is None or index.step != 1:
                 raise NotUnrolledError
             heads[variable] = self._head(self._first[variable], index.start, iterations)
-            elements[variable] = producer.inputs[2]
-        return LoopParts(own_sources, elements, heads, last, states, self._elements_read(sources))
+            lists[variable] = producer.inputs[2]
+        reads, first = self._elements_read(sources), list(self._first)
+        for variable, outlet in last.items():
+            fact = body.graph.fact(outlet)
+            states[len(first)] = outlet
+            first.append(node.constant(np.zeros(fact.sizes, fact.dtype), f"first{variable}"))
+        return CountedLoop(node, body, iterations, first, self._counters, sources, states, lists, reads)
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """Return the elements of a list before the loop, which writes all later ones.
@@ -192,10 +201,10 @@ class _While:
             and all(dim.is_const for dim in self._body.graph.fact(inputs[2]).shape)
         )
 
-    def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """Return the elements of constants of the loop that an iteration selects by a counter, and their start."""
+    def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, FramesRead]:
+        """Return the elements of constants of the loop that an iteration selects by a counter."""
         body = self._body
-        values: dict[OutletId, tuple[OutletId, TDim]] = {}
+        reads: dict[OutletId, FramesRead] = {}
         outside = {source: self._first[index] for source, index in sources.items() if self._constant[index]}
         for reader in body.graph.nodes:
             if not isinstance(reader.op, ListItem):
@@ -208,171 +217,8 @@ class _While:
             ):
                 continue
             (whole,) = graft(body, [reader.inputs[0]], self._node.graph, outside)
-            values[OutletId(reader.id)] = (whole, index.start)
-        return values
-
-    def _targets(self, parts: LoopParts) -> list[OutletId]:
-        states = (self._body.graph.outputs[index] for index in parts.states)
-        return [*states, *parts.last.values(), *parts.written.values()]
-
-    def _unroll(self, iterations: int, parts: LoopParts) -> list[OutletId]:
-        """Wire every iteration after the one before it."""
-        node, graph = self._node, self._node.graph
-        current = {index: self._first[index] for index in parts.states}
-        rows = {index: self._head_rows(index, parts) for index in parts.written}
-        last: dict[int, OutletId] = {}
-        current_spending().take_nodes(iterations * len(self._body.graph.nodes), node.wire_name)
-        for iteration in range(iterations):
-            present = {source: self._first[index] for index, source in parts.sources.items()}
-            present |= {
-                parts.sources[index]: outlet for index, outlet in current.items() if index in parts.sources
-            }
-            for index, counter in self._counters.items():
-                if index in parts.sources:
-                    present[parts.sources[index]] = self._counter_value(
-                        index, counter, TDim.of(iteration), f"iteration{iteration}"
-                    )
-            for outlet, (whole, start) in parts.read.items():
-                present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
-            outlets = graft(self._body, self._targets(parts), graph, present)
-            stop = len(parts.states) + len(parts.last)
-            states = outlets[: len(parts.states)]
-            ends = outlets[len(parts.states) : stop]
-            elements = outlets[stop:]
-            last = dict(zip(parts.last, ends))
-            for index, outlet in zip(parts.states, states):
-                current[index] = self._like_first(index, outlet, f"state{index}_{iteration}")
-            for index, outlet in zip(parts.written, elements):
-                rows[index].append(node.wire(AddAxis(0), [outlet], f"row{index}_{iteration}"))
-        elements_of = {
-            index: wires[0] if len(wires) == 1 else node.wire(Concat(0), wires, f"rows{index}")
-            for index, wires in rows.items()
-        }
-        return self._results(current | elements_of | self._as_lists(last), TDim.of(iterations))
-
-    def _head_rows(self, index: int, parts: LoopParts) -> list[OutletId]:
-        """Return the elements of a list that were written before the loop, each with an axis to be joined along."""
-        heads = enumerate(parts.heads[index])
-        return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{row}") for row, outlet in heads]
-
-    def _stop_head(self, index: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
-        rows = self._head_rows(index, parts)
-        return self._node.wire(Concat(0), [*rows, element_rows], f"rows{index}") if rows else element_rows
-
-    def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
-        """Return lists of one element, by their variables."""
-        return {
-            index: self._node.wire(AddAxis(0), [outlet], f"last{index}") for index, outlet in last.items()
-        }
-
-    def _counter_value(self, index: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
-        """Return a counter's value after some iterations."""
-        value = counter.start + iteration * counter.step
-        if not value.is_const:
-            return self._node.dim_constant(value, f"counter{index}_{name}")
-        dtype = self._node.graph.fact(self._first[index]).dtype
-        return self._node.constant(np.array(int(value), dtype), f"counter{index}_{name}")
-
-    def _element(self, whole: OutletId, index: TDim, name: str) -> OutletId:
-        cut = self._node.wire(Slice(0, index, index + 1), [whole], f"{name}_cut")
-        return self._node.wire(RemoveAxis(0), [cut], name)
-
-    def _like_first(self, index: int, outlet: OutletId, name: str) -> OutletId:
-        """Return a state in the type that it began with."""
-        dtype = self._node.graph.fact(self._first[index]).dtype
-        fact = self._node.graph.fact(outlet)
-        if fact.dtype == dtype or not np.issubdtype(fact.dtype, np.integer):
-            return outlet
-        return self._node.wire(Cast(dtype), [outlet], name)
-
-    def _results(self, values: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
-        results: list[OutletId] = []
-        for index, first in enumerate(self._first):
-            counter = self._counters.get(index)
-            if index in values:
-                results.append(values[index])
-            elif counter is not None and not self._constant[index]:
-                results.append(self._counter_value(index, counter, iterations, "last"))
-            else:
-                results.append(first)
-        return results
-
-    def _scan(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
-        """Return a scan over the elements that the iterations take."""
-        node, body, scanned = self._node, self._body, ScanBody()
-        present = self._add_states(scanned, parts)
-        for outlet, (whole, start) in parts.read.items():
-            frames = self._run_through(whole, start, iterations)
-            name, fact = f"{body.graph.label(outlet)}.frame", body.graph.fact(outlet)
-            present[outlet] = scanned.add_frames(name, fact, frames)
-        targets = self._targets(parts)
-        needed = needed_inputs(body, targets, present)
-        for index, source in parts.sources.items():
-            if source in needed and source not in present:
-                present[source] = self._add_input(scanned, index, iterations)
-        if not scanned.has_frames:
-            numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")
-            scanned.add_frames("iteration", TypedFact(np.dtype(np.int64), ()), numbers)
-        graph = scanned.graph
-        results = self._iteration_results(graft(body, targets, graph, present), graph, parts)
-        count = len(parts.states) + len(parts.last)
-        outlets = scanned.wire(node, node.wire_name, results[:count], results[count:], origins=body.origins)
-        stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {index: self._stop_head(index, parts, stack) for index, stack in zip(parts.written, stacks)}
-        values |= dict(zip(parts.states, ends))
-        values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
-        return self._results(values, iterations)
-
-    def _add_states(self, scanned: ScanBody, parts: LoopParts) -> dict[OutletId, OutletId]:
-        """Add the states, then the last elements of lists; each iteration writes those, so they begin as zeros.
-
-        Returns wires of the loop's body -> wires of the scan's.
-        """
-        node, label = self._node, self._function.inputs
-        present: dict[OutletId, OutletId] = {}
-        for index in parts.states:
-            first = self._first[index]
-            present[parts.sources[index]] = scanned.add_state(label[index], node.graph.fact(first), first)
-        for index, outlet in parts.last.items():
-            fact = self._body.graph.fact(outlet)
-            zeros = node.constant(np.zeros(fact.sizes, fact.dtype), f"first{index}")
-            scanned.add_state(label[index], fact, zeros)
-        return present
-
-    def _add_input(self, scanned: ScanBody, index: int, iterations: TDim) -> OutletId:
-        """Add another input of an iteration: a value that stays, or a counter, whose values are frames."""
-        name, first, counter = self._function.inputs[index], self._first[index], self._counters.get(index)
-        fact = self._node.graph.fact(first)
-        if counter is None or self._constant[index]:
-            return scanned.add_capture(name, fact, first)
-        return scanned.add_frames(name, fact, self._count(index, counter, iterations))
-
-    def _iteration_results(
-        self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts
-    ) -> list[OutletId]:
-        """Return the results of an iteration, states in the types that they began with, each a separate wire."""
-        results: list[OutletId] = []
-        for index, outlet in enumerate(outlets):
-            if index < len(parts.states):
-                dtype = self._node.graph.fact(self._first[parts.states[index]]).dtype
-                if graph.fact(outlet).dtype != dtype and np.issubdtype(dtype, np.integer):
-                    outlet = wire(graph, f"state{index}", Cast(dtype), [outlet])[0]
-            results.append(outlet)
-        return results
-
-    def _run_through(self, outlet: OutletId, start: TDim, iterations: TDim) -> OutletId:
-        size = self._node.graph.fact(outlet).shape[0]
-        if start == 0 and (size == iterations or size.prove_eq(iterations).yes):
-            return outlet
-        return self._node.wire(Slice(0, start, start + iterations), [outlet], f"frames{outlet.node}")
-
-    def _count(self, index: int, counter: Counter, iterations: TDim) -> OutletId:
-        if not counter.start.is_const:
-            raise NotUnrolledError
-        dtype = self._node.graph.fact(self._first[index]).dtype
-        return self._node.wire(
-            Range(int(counter.start), counter.step, iterations, dtype), [], f"counter{index}"
-        )
+            reads[OutletId(reader.id)] = FramesRead(whole, 0, index.start)
+        return reads
 
     def _loop_at_run_time(self) -> list[OutletId]:
         """Return an op that evaluates the condition before each iteration."""

@@ -5,8 +5,8 @@ of the loop, and a list that it writes is the entries before k + t, a frame, and
 replaced, which removes t.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, cast
 
 import numpy as np
@@ -15,16 +15,14 @@ from pulse.dim import Symbol, TDim, ge
 from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.counted_loop import CountedLoop, FramesRead
 from pulse.infer.counting import Counter, comparisons, iteration_count
-from pulse.infer.scan_body import ScanBody
-from pulse.infer.unrolling import NotUnrolledError, graft
+from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.concat import Concat
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
-from pulse.ops.scan import ScanAxis
-from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.shape import RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.ops.source import Source
 from pulse.support.naming import free_name
 from pulse.tflite.node import TfliteNode
 from pulse.typed import TypedNetwork
@@ -37,106 +35,19 @@ BuildSubgraph = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 
 def scan(node: TfliteNode, run: BuildSubgraph) -> list[OutletId] | None:
     """Return the loop's outputs; None if it is not over frames, or its body needs the iteration number."""
+    counted = _Counted(node, run)
     try:
         with node.scope.trial():
-            parts = _Counted(node, run).find()
+            loop = counted.find()
     except (LoadError, FactError, DimError, NotUnrolledError):
         return None
-    return None if parts is None else parts.wire()
+    return None if loop is None else counted.join_lists(loop.wire())
 
 
 def _number(value: Array | None) -> TDim | None:
     if value is None or value.size != 1 or value.dtype.kind == "f":
         return None
     return TDim.of(value.ravel().tolist()[0])
-
-
-@dataclass
-class _Parts:
-    """The parts of the body.
-
-    iteration   the symbol of one of them
-    iterations  how many there are
-    counters    states that count iterations
-    steady      states that no iteration changes
-    lists       state -> the outlet of the body that is its frame of each iteration, and the first entry written
-    carried     states that go from iteration to iteration
-    reads       the outlets of the body that are frames: the steady state and the axis that they are of, and the first
-    """
-
-    node: TfliteNode
-    body: TypedNetwork
-    iteration: Symbol
-    iterations: TDim
-    counters: dict[int, Counter]
-    steady: list[int]
-    lists: dict[int, tuple[OutletId, TDim]] = field(default_factory=dict[int, tuple[OutletId, TDim]])
-    carried: list[int] = field(default_factory=list[int])
-    reads: dict[OutletId, tuple[int, int, TDim]] = field(
-        default_factory=dict[OutletId, tuple[int, int, TDim]]
-    )
-
-    def wire(self) -> list[OutletId] | None:
-        """Add a scan; return the loop's outputs from it. None if an iteration needs its own number."""
-        node, body, scanned = self.node, self.body.graph, ScanBody()
-        results = [body.outputs[state] for state in self.carried]
-        results += [outlet for outlet, _ in self.lists.values()]
-        needed = [body.nodes[node_id] for node_id in body.order_after(self.reads, results)]
-        if any(
-            _depends(item, self.iteration)
-            for needed_node in needed
-            for item in (needed_node.op, *(outlet.fact for outlet in needed_node.outputs))
-        ):
-            return None
-        present: dict[OutletId, OutletId] = {}
-        for index, (outlet, (state, axis, start)) in enumerate(self.reads.items()):
-            fact, frames = node.graph.fact(node.input(state)), self._run_through(state, axis, start)
-            frame = scanned.add_frames(f"frame{index}", fact.without_axis(axis), frames, ScanAxis(axis))
-            has_axis = body.fact(outlet).rank == fact.rank
-            present[outlet] = (
-                wire(scanned.graph, f"read{index}", AddAxis(axis), [frame])[0] if has_axis else frame
-            )
-        for state in self.carried:
-            name, first = f"in{state}", node.input(state)
-            present[body.find(name)] = scanned.add_state(name, node.graph.fact(first), first)
-        for source in needed:
-            outlet = OutletId(source.id)
-            if isinstance(source.op, Source) and outlet not in present:
-                captured = node.input(int(source.name.removeprefix("in")))
-                present[outlet] = scanned.add_capture(source.name, source.op.fact, captured)
-        outlets = graft(self.body, results, scanned.graph, present)
-        next_states, written = outlets[: len(self.carried)], outlets[len(self.carried) :]
-        rows = [
-            wire(scanned.graph, f"row{k}", RemoveAxis(0), [outlet])[0] for k, outlet in enumerate(written)
-        ]
-        wires = scanned.wire(node, f"{node.wire_name}.scan", next_states, rows)
-        outputs = {state: node.input(state) for state in self.steady}
-        outputs |= {state: self._whole_list(state, outlet) for state, outlet in zip(self.lists, wires)}
-        outputs |= dict(zip(self.carried, wires[len(rows) :]))
-        for state, counter in self.counters.items():
-            last = counter.start + self.iterations * counter.step
-            outputs[state] = node.dim_constant(last, f"count{state}")
-        return [outputs[state] for state in range(len(node.inputs))]
-
-    def _run_through(self, state: int, axis: int, start: TDim) -> OutletId:
-        """Return the frames of a state that the iterations read."""
-        whole = self.node.input(state)
-        if start == 0 and self.node.graph.fact(whole).shape[axis] == self.iterations:
-            return whole
-        frames = Slice(axis, start, start + self.iterations)
-        return self.node.wire(frames, [whole], f"frames{state}_{axis}_{start}")
-
-    def _whole_list(self, state: int, rows: OutletId) -> OutletId:
-        """Return a list with the rows that the iterations write between those that it had."""
-        first = self.node.input(state)
-        start, size = self.lists[state][1], self.node.graph.fact(first).shape[0]
-        end = start + self.iterations
-        parts = [rows]
-        if start != 0:
-            parts.insert(0, self.node.wire(Slice(0, TDim.of(0), start), [first], f"before{state}"))
-        if end != size:
-            parts.append(self.node.wire(Slice(0, end, size), [first], f"after{state}"))
-        return rows if len(parts) == 1 else self.node.wire(Concat(0), parts, f"list{state}")
 
 
 def _depends(item: object, symbol: Symbol) -> bool:
@@ -161,11 +72,14 @@ class _Counted:
     def __init__(self, node: TfliteNode, run: BuildSubgraph) -> None:
         self._node, self._run = node, run
         self._facts = [node.graph.fact(node.input(slot)) for slot in range(len(node.inputs))]
+        self._starts: dict[int, TDim] = {}
+        """The first entry of each list that is written."""
+
+    def find(self) -> CountedLoop | None:
+        """Return the roles of the states; None if the loop is not over frames."""
+        node = self._node
         self._symbol = node.scope.symbol(free_name(ITERATION, node.scope.knows))
         self._iteration = TDim.of(self._symbol)
-
-    def find(self) -> _Parts | None:
-        node = self._node
         node.scope.assume(ge(self._iteration, 0))
         firsts = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
         condition = self._run("CondSubgraphIndex", self._body_facts([]))
@@ -186,13 +100,35 @@ class _Counted:
         body = self._body(known, counting, iterations)
         if (self._unchanged_states(body, known), self._counters(body, counting)) != (unchanged, counting):
             return None
-        parts = _Parts(node, body, self._symbol, iterations, counting, unchanged)
-        for index in range(len(self._facts)):
+        states: dict[int, OutletId] = {}
+        lists: dict[int, OutletId] = {}
+        for index, outlet in enumerate(body.graph.outputs):
             if index not in counting and index not in unchanged:
-                self._sort(parts, index)
-        for reader in body.graph.nodes:
-            self._note_read(parts, OutletId(reader.id))
-        return parts if parts.reads else None
+                row = self._written_row(body, index, iterations)
+                (states if row is None else lists)[index] = outlet if row is None else row
+        reads = self._reads(body, unchanged, iterations)
+        results = [*states.values(), *lists.values()]
+        needed = [body.graph.nodes[node_id] for node_id in body.graph.order_after(reads, results)]
+        facts = (outlet.fact for needed_node in needed for outlet in needed_node.outputs)
+        if not reads or any(_depends(item, self._symbol) for item in (*(n.op for n in needed), *facts)):
+            return None
+        first = [node.input(slot) for slot in range(len(node.inputs))]
+        return CountedLoop(node, body, iterations, first, counting, self._sources(body), states, lists, reads)
+
+    def join_lists(self, outlets: list[OutletId]) -> list[OutletId]:
+        """Put the rows that the iterations write between those that their lists had."""
+        for state, start in self._starts.items():
+            first, rows = self._node.input(state), outlets[state]
+            size = self._node.graph.fact(first).shape[0]
+            end = start + self._node.graph.fact(rows).shape[0]
+            parts = [rows]
+            if start != 0:
+                parts.insert(0, self._node.wire(Slice(0, TDim.of(0), start), [first], f"before{state}"))
+            if end != size:
+                parts.append(self._node.wire(Slice(0, end, size), [first], f"after{state}"))
+            if len(parts) > 1:
+                outlets[state] = self._node.wire(Concat(0), parts, f"list{state}")
+        return outlets
 
     def _body_facts(self, known: Collection[int]) -> dict[int, TypedFact]:
         """Return the facts of the states in each iteration, with the values of those that stay as they are."""
@@ -266,51 +202,53 @@ class _Counted:
         fits = start.prove_ge(0).yes and size.prove_ge(start + iterations).yes
         return start if fits and not _depends(start, self._symbol) else None
 
-    def _sort(self, parts: _Parts, index: int) -> None:
-        """Sort the states: lists that each iteration writes one frame of, and those that go from iteration to
-        iteration.
-        """
-        graph = parts.body.graph
+    def _written_row(self, body: TypedNetwork, index: int, iterations: TDim) -> OutletId | None:
+        """Return the frame that an iteration writes to a list, and note its first one; None: it is no such list."""
+        graph = body.graph
         producer = graph.node(graph.outputs[index])
-        if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:
-            before, row, after = (graph.node(outlet) for outlet in producer.inputs)
-            size = self._facts[index].shape[0]
-            position = before.op.end if isinstance(before.op, Slice) else None
-            start = self._start(position, size, parts.iterations)
-            if (
-                position is not None
-                and start is not None
-                and self._slices(parts, before.id, index, TDim.of(0), position)
-                and self._slices(parts, after.id, index, position + 1, size)
-                and graph.fact(OutletId(row.id)).shape[0] == 1
-            ):
-                parts.lists[index] = producer.inputs[1], start
-                return
-        parts.carried.append(index)
+        if not isinstance(producer.op, Concat) or producer.op.axis or len(producer.inputs) != 3:
+            return None
+        before, row, after = (graph.node(outlet) for outlet in producer.inputs)
+        size = self._facts[index].shape[0]
+        position = before.op.end if isinstance(before.op, Slice) else None
+        start = self._start(position, size, iterations)
+        if (
+            position is None
+            or start is None
+            or not self._slices(body, before.id, index, TDim.of(0), position)
+            or not self._slices(body, after.id, index, position + 1, size)
+            or graph.fact(OutletId(row.id)).shape[0] != 1
+        ):
+            return None
+        self._starts[index] = start
+        return wire(graph, f"row{index}", RemoveAxis(0), [producer.inputs[1]])[0]
 
-    def _slices(self, parts: _Parts, node_id: int, index: int, start: TDim, end: TDim) -> bool:
-        node = parts.body.graph.nodes[node_id]
+    def _slices(self, body: TypedNetwork, node_id: int, index: int, start: TDim, end: TDim) -> bool:
+        node = body.graph.nodes[node_id]
         return (
             isinstance(node.op, Slice)
             and (node.op.axis, node.op.start, node.op.end, node.op.step) == (0, start, end, 1)
-            and self._is_input(parts.body, node.inputs[0], index)
+            and self._is_input(body, node.inputs[0], index)
         )
 
-    def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
-        """Take note of an outlet that is a frame of a state that no iteration changes."""
-        graph = parts.body.graph
-        reader = graph.node(outlet)
-        position: TDim | None = None
-        if isinstance(reader.op, Gather):
-            index = graph.fact(reader.inputs[1])
-            position = None if index.rank else _number(index.value)
-        elif isinstance(reader.op, Slice) and reader.op.end == reader.op.start + 1:
-            position = reader.op.start
-        if position is None or not isinstance(reader.op, Gather | Slice):
-            return
-        label, axis = graph.label(reader.inputs[0]), reader.op.axis
-        state = next((index for index in parts.steady if label == f"in{index}"), None)
-        if state is not None:
-            start = self._start(position, self._facts[state].shape[axis], parts.iterations)
-            if start is not None:
-                parts.reads[outlet] = state, axis, start
+    def _reads(
+        self, body: TypedNetwork, unchanged: Sequence[int], iterations: TDim
+    ) -> dict[OutletId, FramesRead]:
+        """Return the outlets that are frames of states that no iteration changes."""
+        graph, reads = body.graph, dict[OutletId, FramesRead]()
+        state_of = {f"in{index}": index for index in unchanged}
+        for reader in graph.nodes:
+            position: TDim | None = None
+            if isinstance(reader.op, Gather):
+                index = graph.fact(reader.inputs[1])
+                position = None if index.rank else _number(index.value)
+            elif isinstance(reader.op, Slice) and reader.op.end == reader.op.start + 1:
+                position = reader.op.start
+            if position is None or not isinstance(reader.op, Gather | Slice):
+                continue
+            state, axis = state_of.get(graph.label(reader.inputs[0])), reader.op.axis
+            if state is not None:
+                start = self._start(position, self._facts[state].shape[axis], iterations)
+                if start is not None:
+                    reads[OutletId(reader.id)] = FramesRead(self._node.input(state), axis, start)
+        return reads

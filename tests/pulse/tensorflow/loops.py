@@ -133,6 +133,29 @@ def doubling_loop(limit: float) -> GraphDefBuilder:
     return builder
 
 
+def counting_loop(first: str) -> GraphDefBuilder:
+    """The sum of i, from 3 (``three``) or the last three frames (``late``) to the number of frames."""
+    builder = start()
+    builder.const("three", 3, np.int32)
+    builder.node("late", "Sub", "time", "three", T=I32)
+    builder.function(
+        "body",
+        [("i", I32), ("n", I32), ("h", F32)],
+        [
+            ("one", "Const", (), {"dtype": I32, "value": np.array(1, np.int32)}),
+            ("number", "Cast", ("i",), {"SrcT": I32, "DstT": F32}),
+            ("new", "AddV2", ("h", "number:y:0"), {"T": F32}),
+            ("next", "AddV2", ("i", "one:output:0"), {"T": I32}),
+        ],
+        {"a": "next:z:0", "b": "n", "c": "new:z:0"},
+    )
+    less = ("less", "Less", ("i", "n"), {"T": I32})
+    builder.function("cond", [("i", I32), ("n", I32), ("h", F32)], [less], {"go": "less:z:0"})
+    builder.node("while", "While", first, "time", "h", cond=Call("cond"), body=Call("body"))
+    builder.node("y", "Identity", "while:2", T=F32)
+    return builder
+
+
 def branches(else_op: str = "Square") -> GraphDefBuilder:
     """A choice as single nodes, and one as functions, of which the second applies ``else_op``."""
     builder = GraphDefBuilder()

@@ -13,6 +13,7 @@ from tests.noise import normal_noise
 from tests.pulse.tensorflow.graphs import GraphDefBuilder
 from tests.pulse.tensorflow.loops import (
     branches,
+    counting_loop,
     doubling_loop,
     expected_states,
     functional,
@@ -51,6 +52,13 @@ def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None
     assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
     x = normal_noise(frames, 1, 4)
     np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("first", "scans", "total"), [("three", 1, 18), ("late", 0, 15)])
+def test_the_number_of_an_iteration_may_be_read(first: str, scans: int, total: int) -> None:
+    typed = pulse.load(counting_loop(first).data).model.analyse()
+    assert sum(isinstance(node.op, Scan) for node in typed.graph.nodes) == scans
+    assert typed.run(np.zeros((7, 1, 4), np.float32))["y"].tolist() == [[total] * 3]
 
 
 def test_a_loop_that_data_ends_runs_offline() -> None:
