@@ -152,6 +152,7 @@ class LoadedModel:
         """
         return self.with_pulse(pulse).resolution.pulsify(pulse, **options)
 
+    @fewer_collections()
     def compile(
         self,
         pulse: int | None = None,
@@ -166,18 +167,7 @@ class LoadedModel:
 
         A program file returns its program. Raises PulseError: also if it was compiled with other arguments
         """
-        return self.compile_rounded(Rounding(weights, activations), pulse, backend, prepare, **options)
-
-    @fewer_collections()
-    def compile_rounded(
-        self,
-        rounding: Rounding,
-        pulse: int | None = None,
-        backend: str = "numba",
-        prepare: "Prepare | None" = None,
-        **options: "Unpack[PulsifyOptions]",
-    ) -> Program:
-        """Compile as ``compile`` does, with the forms of weights and activations as one value."""
+        rounding = Rounding(weights, activations)
         program = self.program
         if program is None:
             from pulse.program.compiler import compile_model
@@ -187,8 +177,8 @@ class LoadedModel:
         arguments = {
             "pulse": (pulse, program.pulse),
             "backend": (backend, program.backend),
-            "weights": (rounding.weights, program.form),
-            "activations": (rounding.activations, program.activations),
+            "weights": (weights, program.form),
+            "activations": (activations, program.activations),
             **{name: (value, False) for name, value in options.items()},
         }
         other = [

@@ -96,8 +96,14 @@ class OpenedModel:
         live     compile the functions of a live run too
         Raises   PulseError: it cannot be compiled
         """
-        prepare = kernel_preparation(live)
-        return self.model.compile_rounded(rounding, self.pulse, backend, prepare, **self._options())
+        return self.model.compile(
+            self.pulse,
+            backend=backend,
+            weights=rounding.weights,
+            activations=rounding.activations,
+            prepare=kernel_preparation(live),
+            **self._options(),
+        )
 
     def _options(self) -> "PulsifyOptions":
         return {"min_pulse": int((self.rate_hz or 0) * PULSE_S), **(self.options or {})}
