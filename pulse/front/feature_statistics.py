@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.errors import InputError
+from pulse.errors import InputError, LoadError
 from pulse.facts import Array
+from pulse.support.file_bytes import file_bytes
 
 MAX_FILE_BYTES = 1 << 20
 """Maximum number of bytes of a file of statistics, which has two rows of some hundred numbers."""
@@ -23,7 +24,10 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
     form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
     Raises   InputError: no such file, or not of this form
     """
-    data = _read_bytes(function, path)
+    try:
+        data = file_bytes(Path(path), MAX_FILE_BYTES, "too many for feature statistics")
+    except (LoadError, TypeError) as error:
+        raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
     if form == "auto":
         form = "funasr" if b"<AddShift>" in data else "kaldi"
     try:
@@ -32,19 +36,6 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
         raise InputError(
             f"{function}: {path} contains no statistics of the form {form!r}: {error}"
         ) from error
-
-
-def _read_bytes(function: str, path: "str | PathLike[str]") -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, TypeError, ValueError) as error:
-        raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise InputError(
-            f"{function}: {path} has more than {MAX_FILE_BYTES} bytes, too many for feature statistics"
-        )
-    return data
 
 
 def _kaldi(data: bytes) -> tuple[Array, Array]:

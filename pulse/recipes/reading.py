@@ -9,6 +9,7 @@ from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
 from pulse.recipes import function_stages, model_stages
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
+from pulse.support.file_bytes import file_bytes
 from pulse.support.printable import MAX_TITLE_LENGTH, is_title
 from pulse.support.value_types import TomlTable, TomlValue, fits, get_value, quote, require_known
 
@@ -73,19 +74,9 @@ def _inputs(table: TomlTable, location: str) -> Mapping[str, str]:
 def read_text(path: Path) -> str:
     """Return the text of a file. Raises LoadError: it cannot be read, or is too long."""
     try:
-        if path.exists() and not path.is_file():
-            raise LoadError(f"{path}: is not a regular file; give the recipe itself")
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            raise LoadError(
-                f"{path}: has more than {MAX_FILE_BYTES} bytes, which no recipe has; give the recipe itself"
-            )
-        return data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise LoadError(f"{path}: no such file; check the path") from None
-    except OSError as error:
-        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+        return file_bytes(path, MAX_FILE_BYTES, "which no recipe has; give the recipe itself").decode(
+            "utf-8-sig"
+        )
     except ValueError as error:
         raise LoadError(f"{path}: not valid TOML: {error}") from error
 

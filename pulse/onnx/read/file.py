@@ -16,12 +16,14 @@ from google.protobuf.message import DecodeError, Message
 from pulse.errors import LoadError
 from pulse.onnx.proto import ModelProto
 from pulse.onnx.read.functions import inline
-from pulse.onnx.read.unreadable_formats import HEAD_BYTES, unreadable_format
+from pulse.onnx.read.unreadable_formats import unreadable_format
+from pulse.support.file_bytes import HEAD_BYTES, MAX_MODEL_BYTES, file_bytes
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
-MAX_FILE_BYTES = 2**31 - 1
-"""Bytes: no reader of protobuf takes more."""
+SIZE_ADVICE = (
+    "an ONNX file has less than 2 GiB: export it with its weights in a separate file (external data)"
+)
 
 
 class FileSource(NamedTuple):
@@ -46,33 +48,8 @@ def read_source(source: ModelSource) -> FileSource:
         raise LoadError(
             f"cannot load a {type(source).__name__}; give a path, the bytes of an ONNX file, or a ModelProto"
         ) from None
-    return FileSource(_decode(_contents(path), str(path)), path.stem, path.parent)
-
-
-def _contents(path: Path) -> bytes:
-    """Return the bytes of a file, which is not read if its size or head shows that it is not a model."""
-    try:
-        if path.is_dir():
-            raise LoadError(f"{path}: is a folder; give the .onnx file in it")
-        if path.exists() and not path.is_file():
-            raise LoadError(f"{path}: is a pipe or a device; give a regular file, or its bytes")
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            _require_likely(head, str(path))
-            size = os.fstat(file.fileno()).st_size
-            if size > MAX_FILE_BYTES:
-                raise LoadError(
-                    f"{path}: {size} bytes, and an ONNX file has less than 2 GiB; export it with its weights in "
-                    "a separate file (external data)"
-                )
-            file.seek(0)
-            return file.read()
-    except FileNotFoundError:
-        raise LoadError(f"{path}: no such file; check the path") from None
-    except ValueError as error:
-        raise LoadError(f"{str(path)!r} is not a path ({error}); check it") from error
-    except OSError as error:
-        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+    data = file_bytes(path, MAX_MODEL_BYTES, SIZE_ADVICE, lambda head: _require_likely(head, str(path)))
+    return FileSource(_decode(data, str(path)), path.stem, path.parent)
 
 
 def _require_likely(head: bytes, subject: str) -> None:

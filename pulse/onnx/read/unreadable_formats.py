@@ -5,8 +5,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import NamedTuple
 
-HEAD_BYTES = 512
-"""Bytes that suffice to recognise a format."""
+from pulse.support.file_bytes import HEAD_BYTES
 
 RECIPE = re.compile(rb"(\s|#[^\n]*\n)*((title|rate|outputs)\s*=|\[\[\s*stage\s*\]\])")
 """How a recipe begins: see ``pulse.recipes``."""

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
 from pulse.support.record import record
 from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
@@ -19,8 +20,7 @@ from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values
 from pulse.tensorflow.recognition import SAVED
 
-MAX_FILE_BYTES = 2**31 - 1
-"""Bytes: no reader of protobuf takes more."""
+SIZE_ADVICE = "a graph has less than 2 GiB: export its variables to a separate file"
 
 
 @record
@@ -63,25 +63,8 @@ def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
         return _read_saved_model(path)
     if path.name == SAVED and (path.parent / "variables").is_dir():
         return _read_saved_model(path.parent)
-    data = file_bytes(path)
+    data = file_bytes(path, MAX_MODEL_BYTES, SIZE_ADVICE)
     return _graph(data, str(path), path.stem)
-
-
-def file_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises LoadError: it is not a regular file."""
-    try:
-        if path.exists() and not path.is_file():
-            raise LoadError(f"{path}: is not a regular file; give one, or its bytes")
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise LoadError(
-                f"{path}: {size} bytes, and a graph has less than 2 GiB; export its variables to a separate file"
-            )
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise LoadError(f"{path}: no such file; check the path") from None
-    except (ValueError, OSError) as error:
-        raise LoadError(f"{path}: cannot be read ({error}); check the path and its permissions") from error
 
 
 def _graph(data: bytes, subject: str, title: str) -> Contents:
@@ -118,9 +101,8 @@ def _read_saved_model(folder: Path) -> Contents:
     path = folder / SAVED
     if not path.is_file():
         raise LoadError(f"{folder}: is a folder without {SAVED}; give the folder of a SavedModel, or a file")
-    return _meta_graph(
-        decode(SavedModel, file_bytes(path), str(path)), str(path), folder.name or "model", folder
-    )
+    saved = decode(SavedModel, file_bytes(path, MAX_MODEL_BYTES, SIZE_ADVICE), str(path))
+    return _meta_graph(saved, str(path), folder.name or "model", folder)
 
 
 def _meta_graph(saved: Proto, subject: str, title: str, folder: Path | None) -> Contents:

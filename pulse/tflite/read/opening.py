@@ -6,12 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.support.budget import Budget, Spending, count_spending
-
-MAX_FILE_BYTES = 2**31 - 1
-"""Bytes: the offsets of a FlatBuffer reach no further."""
+from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
 
 
 def load(
@@ -31,17 +28,10 @@ def load(
     from pulse.tflite.read.reader import read
 
     check_given(inputs, constants)
-    data, title = (source, "model") if isinstance(source, bytes) else _contents(Path(os.fspath(source)))
+    if isinstance(source, bytes):
+        data, title = source, "model"
+    else:
+        path = Path(os.fspath(source))
+        data, title = file_bytes(path, MAX_MODEL_BYTES, "a TFLite file has less than 2 GiB"), path.stem
     with count_spending(Spending(Budget.of(budget))):
         return read(data, title, inputs or {}, constants or {}, signature)
-
-
-def _contents(path: Path) -> tuple[bytes, str]:
-    try:
-        if not path.is_file():
-            raise LoadError(f"{path}: no such file, or not a regular one; check the path")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise LoadError(f"{path}: {path.stat().st_size} bytes, and a TFLite file has less than 2 GiB")
-        return path.read_bytes(), path.stem
-    except OSError as error:
-        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error

@@ -1,0 +1,44 @@
+"""The bytes of a file, whose size is limited."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pulse.errors import LoadError
+
+MAX_MODEL_BYTES = 2**31 - 1
+"""Maximum number of bytes of a model in one file: the offsets of protobuf and of a FlatBuffer reach no further."""
+HEAD_BYTES = 512
+"""The first bytes of a file, by which a format is recognised."""
+
+
+def accept_any(head: bytes) -> None:
+    """Accept any first bytes."""
+
+
+def file_bytes(
+    path: Path, max_bytes: int, size_advice: str, require_head: Callable[[bytes], None] = accept_any
+) -> bytes:
+    """Return the content of a file.
+
+    size_advice   what to do about a file of more than ``max_bytes``, which is not read
+    require_head  called with the first bytes, before the others are read
+    Raises        LoadError: there is no such file, it is too large, or it cannot be read; or as ``require_head``
+    """
+    try:
+        if path.exists() and not path.is_file():
+            kind = "a folder" if path.is_dir() else "a pipe or a device"
+            raise LoadError(f"{path}: is {kind}, not a regular file; give a file, or its bytes")
+        with path.open("rb") as file:
+            require_head(file.read(HEAD_BYTES))
+            size = os.fstat(file.fileno()).st_size
+            if size > max_bytes:
+                raise LoadError(f"{path}: has {size} bytes; {size_advice}")
+            file.seek(0)
+            return file.read()
+    except FileNotFoundError:
+        raise LoadError(f"{path}: no such file; check the path") from None
+    except ValueError as error:
+        raise LoadError(f"{str(path)!r} is not a path ({error}); check it") from error
+    except OSError as error:
+        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
