@@ -193,12 +193,19 @@ class NodeContext(FileNode):
             x = self.wire(RemoveAxis(axis), [x], "" if axis == numbers[0] else f"axis{axis}")
         return x
 
+    def entry(self, x: OutletId, axis: int, index: int, suffix: str = "") -> OutletId:
+        """Return one entry of an axis, without the axis."""
+        cut = self.wire(Slice(axis, TDim.of(index), TDim.of(index + 1)), [x], f"{suffix or 'entry'}_cut")
+        return self.wire(RemoveAxis(axis), [cut], suffix)
+
+    def clip(self, x: OutletId, low: float | OutletId, high: float | OutletId, suffix: str = "") -> OutletId:
+        """Limit a wire to a range; ``high`` if that is below ``low``."""
+        floor = self.apply("max", x, low, suffix=f"{suffix or 'clip'}.floor")
+        return self.apply("min", floor, high, suffix=suffix)
+
     def complex_part(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
         """Return the real (0) or imaginary (1) part of a wire whose last axis has the two."""
-        last = self.graph.fact(x).rank - 1
-        name = f"part{part}" if suffix is None else suffix
-        cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")
-        return self.wire(RemoveAxis(last), [cut], name)
+        return self.entry(x, self.graph.fact(x).rank - 1, part, f"part{part}" if suffix is None else suffix)
 
     def floor_quotient(self, x: OutletId, y: OutletId) -> OutletId:
         """Wire a quotient rounded down, which ONNX has no operator for but other formats have."""

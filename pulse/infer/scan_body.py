@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.unrolling import graft
 from pulse.ops.concat import Concat
 from pulse.ops.scan import Scan, ScanAxis
-from pulse.ops.shape import AddAxis, RemoveAxis
-from pulse.ops.slice import Slice
+from pulse.ops.shape import AddAxis
 from pulse.support.budget import current_spending
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
@@ -106,9 +104,7 @@ class ScanBody:
         body = TypedNetwork(self.graph, node.scope)
         for iteration in range(iterations):
             for (name, whole), axis in zip(self._frames.items(), self._axes):
-                cut = Slice(axis.axis, TDim.of(iteration), TDim.of(iteration + 1))
-                part = node.wire(cut, [whole], f"{name}{iteration}_cut")
-                present[inner[name]] = node.wire(RemoveAxis(axis.axis), [part], f"{name}{iteration}")
+                present[inner[name]] = node.entry(whole, axis.axis, iteration, f"{name}{iteration}")
             present |= dict(zip((inner[name] for name in self._states), current))
             outlets = graft(body, [*states, *frames], node.graph, present)
             current = outlets[:count]

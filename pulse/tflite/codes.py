@@ -47,7 +47,7 @@ def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
     if activation in (RELU, TANH):
         return node.apply("relu" if activation == RELU else "tanh", x, suffix=suffix)
     low, high = (-1.0, 1.0) if activation == RELU_N1_TO_1 else (0.0, 6.0)
-    return node.apply("min", node.apply("max", x, low, suffix=f"{suffix}floor"), high, suffix=suffix)
+    return node.clip(x, low, high, suffix)
 
 
 def code_range(dtype: DType, zero: int) -> tuple[int, int]:
@@ -87,9 +87,7 @@ def code_limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tupl
 
 def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
     """Keep codes inside the range of an output."""
-    low, high = code_limits(node, activation, slot)
-    floor = node.apply("max", x, low, suffix=f"{suffix}floor")
-    return node.apply("min", floor, high, suffix=suffix)
+    return node.clip(x, *code_limits(node, activation, slot), suffix)
 
 
 def rescale_codes(
@@ -104,9 +102,7 @@ def clamp_wide(
     node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
 ) -> OutletId:
     """Keep f64 integers inside the range of the output; return them as f32."""
-    low, high = code_limits(node, activation, slot)
-    y = node.apply("min", node.apply("max", x, low, suffix="floor"), high, suffix="limited")
-    return node.cast(y, F32, suffix)
+    return node.cast(node.clip(x, *code_limits(node, activation, slot), "limited"), F32, suffix)
 
 
 def exact_sum(

@@ -32,10 +32,7 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     codes = node.apply("mul_round", x, scale, suffix="rounded")
     min_code = node.apply("sub", LOW, zero, suffix="min_code")
     max_code = node.apply("sub", HIGH, zero, suffix="max_code")
-    codes = node.apply(
-        "min", node.apply("max", codes, min_code, suffix="floor"), max_code, suffix="row_codes"
-    )
-    return codes, node.apply("div", 1.0, scale, suffix="row_step")
+    return node.clip(codes, min_code, max_code, "row_codes"), node.apply("div", 1.0, scale, suffix="row_step")
 
 
 def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[OutletId, OutletId]:
@@ -59,12 +56,11 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
         safe = node.apply("where", empty, 1.0, extent, suffix="safe")
         inverse = node.apply("div", HIGH, safe, suffix="inverse")
         codes = half_away(node, node.apply("mul", x, inverse, suffix="scaled"))
-        return node.apply("min", node.apply("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
+        return node.clip(codes, -HIGH, HIGH, "codes"), step
     zero = _zero_point_of_frames(node, low, high, exact, empty)
     scaled = node.apply("mul", x, node.apply("div", 1.0, step, suffix="inverse"), suffix="scaled")
     codes = half_away(node, node.apply("add", scaled, zero, suffix="moved"))
-    codes = node.apply("min", node.apply("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
-    return node.apply("sub", codes, zero, suffix="codes"), step
+    return node.apply("sub", node.clip(codes, LOW, HIGH, "code"), zero, suffix="codes"), step
 
 
 def _zero_point_of_frames(
@@ -89,7 +85,7 @@ def _zero_point_of_frames(
     ]
     nearer = node.apply("less", *errors, suffix="nearer")
     zero = node.apply("where", nearer, by_low, by_high, suffix="zero_near")
-    zero = node.apply("min", node.apply("max", zero, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited")
+    zero = node.clip(zero, LOW, HIGH, "zero_limited")
     zero = half_away(node.with_name(f"{node.wire_name}.zero"), zero)
     zero = node.apply("where", empty, 0.0, zero, suffix="zero64")
     return node.cast(zero, F32, "zero")
@@ -125,5 +121,4 @@ def _zero_point_of_rows(node: TfliteNode, low: OutletId, high: OutletId, scale: 
     end = node.apply("sub", HIGH, high, suffix="by_high")
     by_low = node.apply("greater", error, 0.0, suffix="nearer")
     nearest = node.apply("where", by_low, begin, end, suffix="zero_near")
-    floor = node.apply("max", nearest, LOW, suffix="zero_floor")
-    return node.apply("round", node.apply("min", floor, HIGH, suffix="zero_limited"), suffix="zero")
+    return node.apply("round", node.clip(nearest, LOW, HIGH, "zero_limited"), suffix="zero")

@@ -107,8 +107,7 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
     total: OutletId | None = None
     for axis, size in enumerate(sizes):
         step = volume(sizes[axis + 1 :])
-        column = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
-        index = node.wire(RemoveAxis(last), [column], f"index{axis}")
+        index = node.entry(indices, last, axis, f"index{axis}")
         if size.is_const:
             index = node.wire(RangeCheck(-int(size), int(size) - 1), [index], f"inside{axis}")
         below = node.apply("less", index, 0, suffix=f"below{axis}")

@@ -14,8 +14,7 @@ from pulse.onnx.write.scan import ScanWriter
 from pulse.onnx.write.walk import write_body
 from pulse.ops.concat import Concat
 from pulse.ops.scan import Scan, ScanAxis, ScanStream
-from pulse.ops.shape import AddAxis, RemoveAxis
-from pulse.ops.slice import Slice
+from pulse.ops.shape import AddAxis
 from pulse.support.wording import spell
 from pulse.wiring import wire
 
@@ -46,11 +45,7 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     results: list[Sequence[OutletId]] = []
     for row in range(int(batch)):
         example = node.with_name(f"{node.wire_name}.example{row}")
-        parts: list[OutletId] = []
-        for index, outlet in enumerate(inputs):
-            op = Slice(0, TDim.of(row), TDim.of(row + 1))
-            part = example.wire(op, [outlet], f"part{index}")
-            parts.append(example.wire(RemoveAxis(0), [part], f"input{index}"))
+        parts = [example.entry(outlet, 0, row, f"input{index}") for index, outlet in enumerate(inputs)]
         outlets = _run(example, body, parts, _input_scan_axes(node, body, parts, "", "directions"))
         results.append([example.wire(AddAxis(0), [y], f"output{index}") for index, y in enumerate(outlets)])
     return [

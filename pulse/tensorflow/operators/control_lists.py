@@ -15,8 +15,6 @@ from pulse.onnx.operators.gather_progression import progression
 from pulse.ops.dims import dims_value
 from pulse.ops.gather import Gather
 from pulse.ops.op import Env, Op
-from pulse.ops.shape import RemoveAxis
-from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -143,9 +141,7 @@ def _item(node: TensorflowNode, x: OutletId) -> OutletId:
     value = node.value(1)
     if value is None or value.dtype == object or not node.graph.fact(x).rank:
         return node.wire(ListItem(), [x, node.input(1)])
-    index = node.integer_at(1, "index")
-    cut = node.wire(Slice(0, TDim.of(index), TDim.of(index + 1)), [x], "cut")
-    return node.wire(RemoveAxis(0), [cut])
+    return node.entry(x, 0, node.integer_at(1, "index"))
 
 
 @tensorflow_op("TensorArrayV3")

@@ -105,8 +105,7 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     state = cell.apply("add", update, retained, suffix="cs")
     clip = node.real("cell_clip", 3.0 if node.op_type != "BlockLSTMV2" else 0.0)
     if clip > 0:
-        state = cell.apply("min", state, clip, suffix="cs_below")
-        state = cell.apply("max", state, -clip, suffix="cs_clipped")
+        state = cell.clip(state, -clip, clip, "cs_clipped")
     wires["cs"] = state
     if has_peepholes:
         peephole = cell.apply("mul", state, wires["wco"], suffix="o_peephole")

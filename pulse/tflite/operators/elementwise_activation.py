@@ -184,7 +184,7 @@ def relu(node: TfliteNode) -> OutletId:
         return y if ceiling is None else node.apply("min", y, ceiling)
     if high is None:
         return node.apply("relu", node.values(0))
-    return node.apply("min", node.apply("max", node.values(0), low, suffix="floor"), high)
+    return node.clip(node.values(0), low, high)
 
 
 @tflite_op("PRELU")

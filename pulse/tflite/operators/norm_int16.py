@@ -58,12 +58,7 @@ def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
 def _look_up(
     node: TfliteNode, x: OutletId, function: Callable[[Array], Array], low: float, high: float, name: str
 ) -> OutletId:
-    clamped = node.apply(
-        "min",
-        node.apply("max", x, float(MIN_CODE), suffix=f"{name}.low"),
-        float(MAX_CODE),
-        suffix=f"{name}.clamped",
-    )
+    clamped = node.clip(x, float(MIN_CODE), float(MAX_CODE), f"{name}.clamped")
     table = node.constant(
         interpolated_table(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )

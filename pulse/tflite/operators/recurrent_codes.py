@@ -163,8 +163,7 @@ def _clamp(
     node: TfliteNode, x: OutletId, name: str, low: float = MIN_CODE, high: float = MAX_CODE
 ) -> OutletId:
     """Clip to a range, in f32."""
-    floor = node.apply("max", x, float(low), suffix=f"{name}.floor")
-    return node.cast(node.apply("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
+    return node.cast(node.clip(x, float(low), float(high), f"{name}.limited"), F32, name)
 
 
 def _look_up(

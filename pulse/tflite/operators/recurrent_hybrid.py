@@ -72,7 +72,7 @@ def lstm_of_floats(
         retained = body.apply("mul", f, states[1], suffix="retained")
         c = body.apply("add", retained, update, suffix="cell")
         if clip > 0:
-            c = body.apply("min", body.apply("max", c, -clip, suffix="floor"), clip, suffix="clipped")
+            c = body.clip(c, -clip, clip, "clipped")
         return [body.apply("mul", o, body.apply(function, c, suffix="squashed"), suffix="hidden"), c]
 
     return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))

@@ -69,9 +69,7 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     dtype = node.input_tensor(4).dtype
     assert dtype is not None
     info = np.iinfo(dtype)
-    return node.apply(
-        "min", node.apply("max", y, float(info.min), suffix="low"), float(info.max), suffix="new_features"
-    )
+    return node.clip(y, float(info.min), float(info.max), "new_features")
 
 
 def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int) -> OutletId:
