@@ -7,6 +7,7 @@ from pulse.errors import DimError
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.concat import Concat
+from pulse.ops.dims import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 
@@ -89,6 +90,23 @@ def slice_each(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
     return x
 
 
+def wire_slice(node: NodeContext, x: OutletId, begins: Sequence[TDim], sizes: Sequence[TDim]) -> OutletId:
+    """Take this many entries from ``begin`` on along each of the first axes; a size of -1 is the rest of the axis.
+
+    Raises LoadError: an axis does not have the entries, or there are too few axes
+    """
+    shape = node.graph.fact(x).shape
+    if len(begins) > len(shape) or len(begins) != len(sizes):
+        raise node.error(f"{len(begins)} begins and {len(sizes)} sizes for {len(shape)} axes")
+    for axis, (begin, size, whole) in enumerate(zip(begins, sizes, shape)):
+        end = whole if size == -1 else begin + size
+        if (begin.is_const and int(begin) < 0) or (end.is_const and whole.is_const and int(end) > int(whole)):
+            raise node.error(f"entries {begin} to {end} of axis {axis}, which has {whole}")
+        if begin != 0 or end != whole:
+            x = node.wire(Slice(axis, begin, end), [x], f"axis{axis}")
+    return node.name_result(x)
+
+
 def wire_strided_slice(node: NodeContext, x: OutletId, rank: int, masks: Mapping[str, int]) -> OutletId:
     """Slice each axis of a wire; inputs 1, 2 and 3 have the bounds and the step of each entry.
 
@@ -137,6 +155,18 @@ def _wire_entry(node: NodeContext, x: OutletId, axis: int, index: TDim) -> Outle
         raise node.error(f"entry {index} of axis {axis}, which has {size}")
     start = index + size if index.prove_ge(0).no else index
     return node.wire(Slice(axis, start, start + 1), [x], f"cut{axis}")
+
+
+def part_sizes(node: NodeContext, slot: int, whole: TDim) -> list[TDim]:
+    """Return the sizes of the parts of an axis, from an input; -1 is what the others leave of the whole axis.
+
+    Raises FactError: they do not add up to it
+    """
+    sizes = list(node.dims(slot, "sizes"))
+    rest = whole - sum((size for size in sizes if size != -1), TDim.of(0))
+    sizes = [rest if size == -1 else size for size in sizes]
+    unify(sum(sizes, TDim.of(0)), whole, f"{node.wire_name} ({node.op_type}): the parts of the axis")
+    return sizes
 
 
 def split_parts(

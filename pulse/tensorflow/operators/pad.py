@@ -1,6 +1,5 @@
 """Padding."""
 
-from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer import nhwc
 from pulse.ops.conv import NO_PAD
@@ -13,20 +12,11 @@ PAD_OP = "_PadOfDilation"
 MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 
-def read_pairs(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
-    paddings = node.dims(slot, "paddings")
-    if len(paddings) != 2 * rank:
-        raise node.error(f"{len(paddings)} paddings for {rank} axes")
-    return list(zip(paddings[::2], paddings[1::2]))
-
-
 @tensorflow_op("Pad", "PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
     """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()
-    pads = read_pairs(node, 1, rank)
-    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
-        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
+    pads = nhwc.read_pairs(node, 1, rank)
     pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0

@@ -3,7 +3,6 @@
 from pulse.graph import OutletId
 from pulse.infer import nhwc
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.operators.pad import read_pairs
 from pulse.tensorflow.registry import tensorflow_op
 
 
@@ -12,7 +11,7 @@ def move_blocks_to_batch(node: TensorflowNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
     blocks = node.integers(1, "block_shape")
     wire = nhwc.space_to_batch if node.op_type == "SpaceToBatchND" else nhwc.batch_to_space
-    return wire(node, node.input(0), blocks, read_pairs(node, 2, len(blocks)))
+    return wire(node, node.input(0), blocks, nhwc.read_pairs(node, 2, len(blocks)))
 
 
 @tensorflow_op("SpaceToDepth", "DepthToSpace")

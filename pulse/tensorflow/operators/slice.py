@@ -4,9 +4,16 @@ from collections.abc import Mapping
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.slices import OPEN_BOUND, slice_each, slice_op, split_parts, wire_strided_slice
+from pulse.infer.slices import (
+    OPEN_BOUND,
+    part_sizes,
+    slice_each,
+    slice_op,
+    split_parts,
+    wire_slice,
+    wire_strided_slice,
+)
 from pulse.ops.concat import Concat
-from pulse.ops.dims import unify
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
 from pulse.tensorflow.node import TensorflowNode
@@ -19,16 +26,7 @@ MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 @tensorflow_op("Slice")
 def slice_(node: TensorflowNode) -> OutletId:
     """Take along each axis ``size`` entries from ``begin`` on; a size of -1 is the rest of the axis."""
-    shape = node.fact(0).shape
-    begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
-    if len(begins) > len(shape) or len(begins) != len(sizes):
-        raise node.error(f"{len(begins)} begins and {len(sizes)} sizes for {node.fact(0)}")
-    ops: list[Slice] = []
-    for axis, (begin, size) in enumerate(zip(begins, sizes)):
-        end = shape[axis] if size == -1 else begin + size
-        if not (begin == 0 and end == shape[axis]):
-            ops.append(Slice(axis, begin, end))
-    return slice_each(node, ops)
+    return wire_slice(node, node.input(0), node.dims(1, "begin"), node.dims(2, "size"))
 
 
 @tensorflow_op("StridedSlice")
@@ -86,12 +84,7 @@ def split_v(node: TensorflowNode) -> list[OutletId]:
     """Split into parts of given sizes, one of which may be -1: inferred from the others."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer_at(2, "axis"), len(shape) - node.is_complex())
-    sizes = list(node.dims(1, "sizes"))
-    for index, size in enumerate(sizes):
-        if size == -1:
-            other_sizes = (other for position, other in enumerate(sizes) if position != index)
-            sizes[index] = shape[axis] - sum(other_sizes, TDim.of(0))
-    unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SplitV): the parts of axis {axis}")
+    sizes = part_sizes(node, 1, shape[axis])
     return split_parts(node, [node.input(0)] * len(sizes), axis, sizes)
 
 

@@ -46,11 +46,5 @@ def pad_of_dilation(node: TfliteNode) -> OutletId:
 
 
 def _pad(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:
-    amounts = node.dims(1, "padding")
-    rank = node.fact(0).rank
-    if len(amounts) != 2 * rank:
-        raise node.error(f"{len(amounts)} amounts of padding for {rank} axes")
-    pairs = tuple(zip(amounts[::2], amounts[1::2]))
-    if any(amount.is_const and int(amount) < 0 for amount in amounts):
-        raise node.error("its padding is negative")
+    pairs = tuple(nhwc.read_pairs(node, 1, node.fact(0).rank))
     return node.wire(Pad(pairs, mode, fill), [requantize_input(node)])

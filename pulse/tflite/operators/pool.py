@@ -7,6 +7,7 @@ from pulse.infer.nhwc import channels_first, channels_last, window_pads
 from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activate, clamp, fused_activation, requantize
+from pulse.tflite.hybrid import half_away
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.conv import SAME, spatial_option
 from pulse.tflite.registry import tflite_op
@@ -51,8 +52,4 @@ def _pool(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
 def _round_codes(node: TfliteNode, x: OutletId, zero: int) -> OutletId:
     """Round to codes, halves away from code 0; return ``code - zero``."""
     code = node.apply("add", x, float(zero), suffix="code")
-    size = node.apply(
-        "floor", node.apply("add", node.apply("abs", code, suffix="size"), 0.5, suffix="half"), suffix="whole"
-    )
-    signed = node.apply("mul", node.apply("sign", code, suffix="sign"), size, suffix="signed")
-    return node.apply("sub", signed, float(zero), suffix="centred")
+    return node.apply("sub", half_away(node, code), float(zero), suffix="centred")

@@ -11,11 +11,9 @@ from pulse.tflite.registry import tflite_op
 def move_blocks_to_batch(node: TfliteNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
     node.require_real()
-    blocks, amounts = node.integers(1, "block"), node.dims(2, "amounts")
-    if len(amounts) != 2 * len(blocks):
-        raise node.error(f"blocks {blocks} with {len(amounts)} amounts")
+    blocks = node.integers(1, "block")
     wire = nhwc.space_to_batch if node.op_type == "SPACE_TO_BATCH_ND" else nhwc.batch_to_space
-    return wire(node, requantize_input(node), blocks, list(zip(amounts[::2], amounts[1::2])))
+    return wire(node, requantize_input(node), blocks, nhwc.read_pairs(node, 2, len(blocks)))
 
 
 @tflite_op("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.slices import split_parts, wire_strided_slice
-from pulse.ops.dims import unify
+from pulse.infer.slices import part_sizes, split_parts, wire_slice, wire_strided_slice
 from pulse.ops.slice import Slice
 from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
@@ -32,17 +31,7 @@ def strided_slice(node: TfliteNode) -> OutletId:
 def slice_(node: TfliteNode) -> OutletId:
     """Take this many entries from ``begin`` on; a size of -1 goes to the end."""
     node.require_real()
-    begin, sizes, shape = node.dims(1, "begin"), node.dims(2, "size"), node.fact(0).shape
-    if not len(begin) == len(sizes) == len(shape):
-        raise node.error(f"{len(begin)} begins and {len(sizes)} sizes for {len(shape)} axes")
-    x = requantize_input(node)
-    for axis, (first, size, whole) in enumerate(zip(begin, sizes, shape)):
-        end = whole if size == -1 else first + size
-        if (first.is_const and int(first) < 0) or (end.is_const and whole.is_const and int(end) > int(whole)):
-            raise node.error(f"entries {first} to {end} of axis {axis}, which has {whole}")
-        if first != 0 or end != whole:
-            x = node.wire(Slice(axis, first, end), [x], f"axis{axis}")
-    return node.name_result(x)
+    return wire_slice(node, requantize_input(node), node.dims(1, "begin"), node.dims(2, "size"))
 
 
 @tflite_op("SPLIT")
@@ -59,13 +48,11 @@ def split(node: TfliteNode) -> list[OutletId]:
 @tflite_op("SPLIT_V")
 def split_v(node: TfliteNode) -> list[OutletId]:
     """Split an axis into parts; a size of -1 is inferred from the others."""
-    shape, sizes = node.fact(0).shape, list(node.dims(1, "sizes"))
+    shape = node.fact(0).shape
     axis = node.axis(node.integer_at(2, "axis"), len(shape))
+    sizes = part_sizes(node, 1, shape[axis])
     if len(sizes) != len(node.output_tensors):
         raise node.error(f"{len(sizes)} sizes for {len(node.output_tensors)} parts")
-    remaining_size = shape[axis] - sum((size for size in sizes if size != -1), TDim.of(0))
-    sizes = [remaining_size if size == -1 else size for size in sizes]
-    unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SPLIT_V): the parts of axis {axis}")
     return _split(node, 0, axis, sizes)
 
 
