@@ -56,7 +56,7 @@ def gather_real(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:
     return builder.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
-def example(layout: str, bins: int, frames: str = "frames") -> str:
+def example(layout: str, bins: int) -> str:
     """Return the shape of a spectrum of one signal."""
-    sizes = {"F": str(bins), "T": frames, "2": "2", "2F": str(2 * bins)}
+    sizes = {"F": str(bins), "T": "frames", "2": "2", "2F": str(2 * bins)}
     return ",".join(["1", *(sizes[axis] for axis in layout.split(","))])
