@@ -53,7 +53,7 @@ def _nnef(content: Content, options: ReadOptions) -> Model:
 
 
 def _tflite(content: Content, options: ReadOptions) -> Model:
-    from pulse.tflite.read.opening import load
+    from pulse.tflite.read.reader import load
 
     assert isinstance(content.source, Path | bytes)
     return model_of(load(content.source, **options.of_reader("signature")))

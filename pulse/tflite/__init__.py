@@ -1,5 +1,1 @@
 """TFLite files: verified, read, and translated to typed ops."""
-
-from pulse.tflite.read.opening import load
-
-__all__ = ["load"]

@@ -159,7 +159,17 @@ class _While:
             fact = body.graph.fact(outlet)
             states[len(first)] = outlet
             first.append(node.constant(np.zeros(fact.sizes, fact.dtype), f"first{variable}"))
-        return CountedLoop(node, body, iterations, first, self._counters, sources, states, lists, reads)
+        return CountedLoop(
+            node,
+            body,
+            iterations,
+            first,
+            counters=self._counters,
+            sources=sources,
+            states=states,
+            lists=lists,
+            reads=reads,
+        )
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """Return the elements of a list before the loop, which writes all later ones.

@@ -113,7 +113,17 @@ class _Counted:
         if not reads or any(_depends(item, self._symbol) for item in (*(n.op for n in needed), *facts)):
             return None
         first = [node.input(slot) for slot in range(len(node.inputs))]
-        return CountedLoop(node, body, iterations, first, counting, self._sources(body), states, lists, reads)
+        return CountedLoop(
+            node,
+            body,
+            iterations,
+            first,
+            counters=counting,
+            sources=self._sources(body),
+            states=states,
+            lists=lists,
+            reads=reads,
+        )
 
     def join_lists(self, outlets: list[OutletId]) -> list[OutletId]:
         """Put the rows that the iterations write between those that their lists had."""

@@ -1,7 +1,10 @@
 """Read a .tflite file into a FileNetwork."""
 
+import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,9 @@ from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_model_constant
 from pulse.metadata import Codes, codes_entry
-from pulse.onnx.read.inputs import input_facts
-from pulse.support.budget import current_spending
+from pulse.onnx.read.inputs import check_given, input_facts
+from pulse.support.budget import Budget, Spending, count_spending, current_spending
+from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
 from pulse.support.wording import spell
 from pulse.tflite.node import F32, subtract_zero
 from pulse.tflite.read.dilation import merge_dilation
@@ -27,6 +31,29 @@ from pulse.typed import TypedNetwork, known_value
 BATCH, TIME = "N", "T"
 """Names of sizes that a file leaves open: of the batch, and of the first one after it."""
 _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
+
+
+def load(
+    source: "str | PathLike[str] | bytes",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    budget: Mapping[str, float] | None = None,
+    signature: str | None = None,
+) -> FileNetwork:
+    """Read a TFLite model from a path or its bytes; its variables are among its inputs and outputs.
+
+    inputs, constants, budget   as in ``pulse.load``
+    signature   which one of the file's to read; the first by default
+    Raises   LoadError: the file cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it
+    """
+    check_given(inputs, constants)
+    if isinstance(source, bytes):
+        data, title = source, "model"
+    else:
+        path = Path(os.fspath(source))
+        data, title = file_bytes(path, MAX_MODEL_BYTES, "a TFLite file has less than 2 GiB"), path.stem
+    with count_spending(Spending(Budget.of(budget))):
+        return read(data, title, inputs or {}, constants or {}, signature)
 
 
 def read(

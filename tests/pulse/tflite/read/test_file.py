@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pulse
-import pulse.tflite
 from pulse.errors import LoadError, PulseWarning
 from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
@@ -42,13 +41,9 @@ def test_signatures_are_chosen_by_name() -> None:
     data = file_bytes(*graphs, signatures=signatures)
     with pytest.warns(PulseWarning, match="encode, decode"):
         assert list(pulse.load(data).model.inputs) == ["to_encode"]
-    assert list(pulse.tflite.load(data, signature="decode").inputs) == ["to_decode"]
     assert list(pulse.load(data, signature="decode").model.inputs) == ["to_decode"]
-    for load in (pulse.load, pulse.tflite.load):
-        with pytest.raises(
-            LoadError, match="no signature is called 'other'; the signatures are encode, decode"
-        ):
-            load(data, signature="other")
+    with pytest.raises(LoadError, match="no signature is called 'other'; the signatures are encode, decode"):
+        pulse.load(data, signature="other")
 
 
 def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
