@@ -19,7 +19,7 @@ def main() -> None:
     """Push blocks, collect what is ready, flush, and prove that nothing was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sound", nargs="?", type=Path, default=noisy_path(), help="mono, 16 kHz")
-    parser.add_argument("--most", type=int, default=1000, help="the largest block, in samples")
+    parser.add_argument("--max-block", type=int, default=1000, help="the largest block, in samples")
     parser.add_argument("--out", type=Path, help="write the result here")
     arguments = parser.parse_args()
 
@@ -31,7 +31,7 @@ def main() -> None:
 
     pieces, start = [], 0
     while start < audio.shape[1]:
-        size = int(rng.integers(0, arguments.most + 1))
+        size = int(rng.integers(0, arguments.max_block + 1))
         pieces.append(session.push(audio[:, start : start + size])["denoised"])
         start += size
     pieces.append(session.flush()["denoised"])

@@ -82,14 +82,6 @@ def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, s
     return Slice(axis, first, last, step)
 
 
-def slice_each(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
-    """Wire slices of the node's first input, one axis after the other."""
-    x = node.input(0)
-    for op in ops:
-        x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
-    return x
-
-
 def wire_slice(node: NodeContext, x: OutletId, begins: Sequence[TDim], sizes: Sequence[TDim]) -> OutletId:
     """Take this many entries from ``begin`` on along each of the first axes; a size of -1 is the rest of the axis.
 
@@ -104,6 +96,14 @@ def wire_slice(node: NodeContext, x: OutletId, begins: Sequence[TDim], sizes: Se
             raise node.error(f"entries {begin} to {end} of axis {axis}, which has {whole}")
         if begin != 0 or end != whole:
             x = node.wire(Slice(axis, begin, end), [x], f"axis{axis}")
+    return node.name_result(x)
+
+
+def wire_reversed(node: NodeContext, x: OutletId, axes: Sequence[int]) -> OutletId:
+    """Reverse axes of a wire."""
+    for axis in axes:
+        last = node.graph.fact(x).shape[axis] - 1
+        x = node.wire(Slice(axis, last, TDim.of(-1), -1), [x], f"axis{axis}")
     return node.name_result(x)
 
 

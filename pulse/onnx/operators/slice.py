@@ -9,7 +9,7 @@ from pulse.dim import TDim, ceil_div, dim_min
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeMultiple, SizeSum
-from pulse.infer.slices import at_most, slice_each, slice_op, split_parts
+from pulse.infer.slices import at_most, slice_op, split_parts
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
 from pulse.onnx.operators.source import steps
@@ -40,12 +40,11 @@ def slice_(node: NodeContext) -> OutletId:
         steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise node.error(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
-    shape = node.fact(0).shape
-    ops = [
-        slice_op(node, node.axis(axis, rank), shape[node.axis(axis, rank)], start, end, step)
-        for axis, start, end, step in zip(axes, starts, ends, steps)
-    ]
-    return slice_each(node, [op for op in ops if op is not None])
+    x, shape = node.input(0), node.fact(0).shape
+    for axis, start, end, step in zip((node.axis(axis, rank) for axis in axes), starts, ends, steps):
+        op = slice_op(node, axis, shape[axis], start, end, step)
+        x = x if op is None else node.wire(op, [x], f"axis{axis}")
+    return node.name_result(x)
 
 
 @onnx_op("Split")

@@ -139,8 +139,8 @@ def _layer(
         for index, name in enumerate("wr")
     )
     b = stack("b", [np.concatenate([part[order].ravel() for part in pair]) for pair in biases])
-    mine = Slice(0, TDim.of(directions * layer), TDim.of(directions * (layer + 1)))
-    first = [node.wire(mine, [state], f"first{slot}_{layer}") for slot, state in enumerate(begin, H)]
+    of_layer = Slice(0, TDim.of(directions * layer), TDim.of(directions * (layer + 1)))
+    first = [node.wire(of_layer, [state], f"first{slot}_{layer}") for slot, state in enumerate(begin, H)]
     attributes = cell.attributes(size, directions)
     outlets = wire_onnx_all(
         node, cell.operator, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes

@@ -4,15 +4,7 @@ from collections.abc import Mapping
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.slices import (
-    OPEN_BOUND,
-    part_sizes,
-    slice_each,
-    slice_op,
-    split_parts,
-    wire_slice,
-    wire_strided_slice,
-)
+from pulse.infer.slices import part_sizes, split_parts, wire_reversed, wire_slice, wire_strided_slice
 from pulse.ops.concat import Concat
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
@@ -115,7 +107,5 @@ def roll(node: TensorflowNode) -> OutletId:
 @tensorflow_op("ReverseV2")
 def reverse(node: TensorflowNode) -> OutletId:
     """Reverse axes."""
-    shape = node.fact(0).shape
-    axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
-    ops = [slice_op(node, axis, shape[axis], TDim.of(OPEN_BOUND), TDim.of(-OPEN_BOUND), -1) for axis in axes]
-    return slice_each(node, [op for op in ops if op is not None])
+    axes = node.axes(node.integers(1, "axis"), node.fact(0).rank - node.is_complex())
+    return wire_reversed(node, node.input(0), axes)

@@ -32,7 +32,7 @@ def _unroll(node: TfliteNode) -> Sequence[OutletId] | None:
     before, spending = len(node.graph.nodes), current_spending()
     max_nodes = spending.nodes + MAX_NODES
     for _ in range(MAX_ITERATIONS):
-        condition = _number(node, _run(node, "CondSubgraphIndex", states)[0])
+        condition = _known_condition(node, _run(node, "CondSubgraphIndex", states)[0])
         if condition is False:
             return states
         if condition is None or spending.nodes > max_nodes:
@@ -47,7 +47,8 @@ def _to_typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> 
     return node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
 
 
-def _number(node: TfliteNode, outlet: OutletId) -> bool | None:
+def _known_condition(node: TfliteNode, outlet: OutletId) -> bool | None:
+    """Return the value of a condition; None if it is only known while running."""
     value = known_value(node.graph, outlet)
     return None if value is None or value.size != 1 else bool(value.reshape(()))
 
@@ -91,7 +92,7 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
     def branch(value: bool) -> list[OutletId]:
         return _run(node, "ThenSubgraphIndex" if value else "ElseSubgraphIndex", inputs)
 
-    value = _number(node, node.input(0))
+    value = _known_condition(node, node.input(0))
     return choose_branch(node, node.input(0), branch, node.outputs) if value is None else branch(value)
 
 

@@ -67,7 +67,7 @@ def _depends(item: object, symbol: Symbol) -> bool:
 
 
 class _Counted:
-    """A loop while it is looked at."""
+    """A loop whose iterations are examined."""
 
     def __init__(self, node: TfliteNode, run: BuildSubgraph) -> None:
         self._node, self._run = node, run

@@ -96,7 +96,7 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
 
 @tflite_op("BATCH_MATMUL")
 def batch_matmul(node: TfliteNode) -> OutletId:
-    """Products of the last two axes, either operand transposed first.
+    """Multiply over the last two axes, either operand transposed first.
 
     XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have 31-bit multipliers.
     """

@@ -18,7 +18,7 @@ from pulse.tflite.registry import tflite_op
 ACTIVATIONS = {1: "relu", 4: "tanh"}
 """The activations of recurrent layers, by their numbers in the schema."""
 GATE_ORDER = (0, 3, 1, 2)
-"""Input, output, forget, cell: the order of ours in the file's order input, forget, cell, output."""
+"""The gates input, output, forget and cell, as places in the order of the file: input, forget, cell, output."""
 
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
@@ -89,9 +89,9 @@ def lstm(node: TfliteNode) -> list[OutletId]:
             raise node.error(f"{what} is not supported; convert the model with unfused layers")
     if node.attributes.get("ProjClip", 0.0):
         raise node.error("a limit of the projection is not supported")
-    holes_given = any(node.has(slot) for slot in (9, 10, 11))
+    has_peepholes = any(node.has(slot) for slot in (9, 10, 11))
     if node.input_tensor(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
-        if holes_given:
+        if has_peepholes:
             raise node.error(
                 "gates that see the cell (peepholes) are not supported together with codes or a limit of the cell; "
                 "convert the model with unfused layers"
@@ -103,11 +103,9 @@ def lstm(node: TfliteNode) -> list[OutletId]:
         return lstm_of_floats(node, w, r, bias, _activation(node).name)
     w, r, b = (_read_needed(node, [first + gate for gate in GATE_ORDER]) for first in (1, 5, 12))
     bias = np.concatenate([*b, np.zeros(sum(part.size for part in b), np.float32)])
-    holes = None
-    if holes_given:
-        holes = np.concatenate(_read_needed(node, (9, 11, 10)))
+    peepholes = np.concatenate(_read_needed(node, (9, 11, 10))) if has_peepholes else None
     cell = Cell("lstm", (Activation("sigmoid"), _activation(node), _activation(node)))
-    return _layer(node, cell, [np.concatenate(w), np.concatenate(r), bias], (18, 19), holes)
+    return _layer(node, cell, [np.concatenate(w), np.concatenate(r), bias], (18, 19), peepholes)
 
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN", states=(4,))

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.slices import part_sizes, split_parts, wire_slice, wire_strided_slice
-from pulse.ops.slice import Slice
+from pulse.infer.slices import part_sizes, split_parts, wire_reversed, wire_slice, wire_strided_slice
 from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
@@ -66,7 +65,5 @@ def _split(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
 def reverse(node: TfliteNode) -> OutletId:
     """Reverse axes."""
     node.require_real()
-    x, shape = requantize_input(node), node.fact(0).shape
-    for axis in node.axes(node.integers(1, "axes"), len(shape)):
-        x = node.wire(Slice(axis, shape[axis] - 1, TDim.of(-1), -1), [x], f"axis{axis}")
-    return node.name_result(x)
+    axes = node.axes(node.integers(1, "axes"), node.fact(0).rank)
+    return wire_reversed(node, requantize_input(node), axes)

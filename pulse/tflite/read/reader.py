@@ -100,12 +100,12 @@ def _port_names(
     mappings = (none, none) if signature is None else (signature.inputs, signature.outputs)
     names_by_signature: list[Mapping[int, str]] = []
     for ports, names in zip((graph.inputs, graph.outputs), mappings):
-        mine = {index: names.get(index, graph.tensors[index].name) for index in ports}
-        if len(set(mine.values())) < len(mine):
+        port_names = {index: names.get(index, graph.tensors[index].name) for index in ports}
+        if len(set(port_names.values())) < len(port_names):
             raise LoadError(
-                f"{title}: two ports have one name: {', '.join(mine.values())}; convert the model again"
+                f"{title}: two ports have one name: {', '.join(port_names.values())}; convert the model again"
             )
-        names_by_signature.append(mine)
+        names_by_signature.append(port_names)
     return names_by_signature[0], names_by_signature[1]
 
 

@@ -267,8 +267,8 @@ def scaled_by_variable() -> bytes:
     return file_bytes(graph, first)
 
 
-def counting_loop(turns: int | None = 5, layers: int = 1) -> bytes:
-    """WHILE i < limit: h = tanh(h + x), in several layers; the limit is stored, or an input if ``turns`` is None."""
+def counting_loop(limit: int | None = 5, layers: int = 1) -> bytes:
+    """WHILE i < limit: h = tanh(h + x), in several layers; the limit is stored, or an input if ``limit`` is None."""
     cond, body = SubgraphBuilder("cond"), SubgraphBuilder("body")
     scalar = ((), "int32")
     ports = [
@@ -288,8 +288,8 @@ def counting_loop(turns: int | None = 5, layers: int = 1) -> bytes:
     body.outputs = [more, n, h, x]
     graph = SubgraphBuilder()
     x = graph.input((1, 4))
-    limit = graph.input((), "int32", "turns") if turns is None else graph.constant(np.int32(turns))
-    inputs = [graph.constant(np.int32(0)), limit, graph.constant(np.zeros((1, 4), np.float32)), x]
+    limit_tensor = graph.input((), "int32", "limit") if limit is None else graph.constant(np.int32(limit))
+    inputs = [graph.constant(np.int32(0)), limit_tensor, graph.constant(np.zeros((1, 4), np.float32)), x]
     outputs = [
         graph.tensor((), "int32"),
         graph.tensor((), "int32"),

@@ -57,7 +57,7 @@ STATEFUL: dict[str, Callable[[], bytes]] = {
     "rnn of stored codes, asymmetric": partial(recurrent, "rnn", stored="int8", asymmetric=True),
     "loop": counting_loop,
     "loop over frames": partial(unfused_layer, 7),
-    "loop whose turns are an input": partial(counting_loop, None),
+    "loop whose limit is an input": partial(counting_loop, None),
 }
 OPEN: dict[str, Callable[[], bytes]] = {
     "floats": stack,
@@ -223,10 +223,10 @@ def test_padding_that_depends_on_the_length_is_refused() -> None:
         pulse.stream(stack("int8", SAME, 2), pulse=4)
 
 
-@pytest.mark.parametrize(("turns", "layers"), [(1025, 1), (600, 10)], ids=["iterations", "nodes"])
-def test_a_long_loop_is_one_op(turns: int, layers: int) -> None:
+@pytest.mark.parametrize(("limit", "layers"), [(1025, 1), (600, 10)], ids=["iterations", "nodes"])
+def test_a_long_loop_is_one_op(limit: int, layers: int) -> None:
     """Nothing is left of its iterations, which are unrolled until they are too many."""
-    typed = pulse.load(counting_loop(turns, layers)).analyse()
+    typed = pulse.load(counting_loop(limit, layers)).analyse()
     assert sum(isinstance(node.op, Loop) for node in typed.graph.nodes) == 1
     assert len([node for node in typed.graph.nodes if node.outputs]) < 20
 

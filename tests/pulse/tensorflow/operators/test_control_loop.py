@@ -47,7 +47,7 @@ def test_the_last_state_is_an_output() -> None:
 
 
 @pytest.mark.parametrize("frames", [0, 1, 4])
-def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None:
+def test_iterations_whose_number_is_known_are_unrolled(frames: int) -> None:
     typed = pulse.load(functional((frames, 1, 4)).data).model.analyse()
     assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
     x = normal_noise(frames, 1, 4)
