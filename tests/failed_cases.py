@@ -9,8 +9,14 @@ class FailedCases(list[str]):
 
     @contextmanager
     def collect(self, name: str) -> Iterator[None]:
-        """Add a failed assertion, or an access out of bounds, of the case ``name`` instead of raising it."""
+        """Add a failed assertion, or an access out of bounds, of the case ``name`` instead of raising it.
+
+        Another error is raised with that name.
+        """
         try:
             yield
         except (AssertionError, IndexError) as error:
             self.append(f"{name}: {type(error).__name__}: {error}")
+        except Exception as error:
+            error.add_note(name)
+            raise
