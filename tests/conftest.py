@@ -25,8 +25,8 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-SHORT_PROOFS = {"SIGNAL_FRAMES": 64, "LONG_FRAMES": 512, "DRIFT_FRAMES": 2048}
-"""Frames of streams in proofs of the default suite: an eighth of the usual ones.
+SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "LONG_FRAMES": 1024, "DRIFT_FRAMES": 4096}
+"""Frames of streams in proofs of the default suite: a quarter of the usual ones.
 
 They still fill all that a model remembers. Modules with the mark ``full_proofs`` run the usual ones: tests of proofs
 themselves, and of documents with their results."""
@@ -55,7 +55,7 @@ def is_default(config: pytest.Config) -> bool:
 def pytest_report_header(config: pytest.Config) -> str:
     """Say how long the streams of proofs are."""
     if is_default(config):
-        return "proofs: an eighth of the usual frames, except in modules marked full_proofs"
+        return "proofs: a quarter of the usual frames, except in modules marked full_proofs"
     return "proofs: the usual frames"
 
 
