@@ -42,11 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("shared machine")
     if seeded and distributes_all(config):
         from pulse.support.cores import core_count
-        from streaming.compilation.warming import warm
-        from tests.pulse.jit.shown_code import compile_shown
+        from tests.pulse.jit.shown_code import compile_all
 
-        compile_shown(core_count())
-        warm()  # else each process compiles what it meets, most kernels twice
+        compile_all(core_count())  # else each process compiles what it meets, most kernels twice
 
 
 def is_default(config: pytest.Config) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from pulse.support.collector import GC_THRESHOLD_OBJECTS
 
+MODULES = 8
+"""Modules of tests before the next freeze, which first searches all that they left."""
 SELDOM = 1000
 """Collections of the middle generation before one of all objects that are not frozen; by default 10."""
 
@@ -14,6 +16,7 @@ class FrozenHeap:
 
     def __init__(self) -> None:
         self._frozen = False
+        self._modules = 0
         self._unfreeze: Callable[[], None] = gc.unfreeze
 
     def install(self) -> None:
@@ -28,6 +31,9 @@ class FrozenHeap:
 
     def freeze_all(self) -> None:
         """Freeze what earlier modules made and keep, too: programs and caches, which grow to millions of objects."""
+        self._modules += 1
+        if self._modules % MODULES:
+            return
         if self._frozen:
             gc.collect(1)  # what they left is young still
         self._frozen = False

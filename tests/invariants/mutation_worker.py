@@ -38,7 +38,7 @@ KINDS = (".onnx", ".tflite")
 MODULE = re.compile(r"\.pyc?(\.\d+)?$")
 """A file of Python itself; a number after the name is one that is being written."""
 MEMORY = 2 << 30
-SMALL_BUDGET = {"nodes": 1 << 12, "seconds": 0.1}
+SMALL_BUDGET = {"nodes": 1 << 11, "seconds": 0.05}
 """Limits of files that take all that they may: a fraction of the usual ones."""
 HANG_S = 60
 """Seconds of CPU time after which a file counts as a hang, far above what the budget allows."""

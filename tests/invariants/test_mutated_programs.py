@@ -6,7 +6,7 @@ import pytest
 
 from tests.invariants.mutation_runs import assert_harmless
 
-FILES = 200
+FILES = 100
 
 
 def assert_reached(stages: Counter[str], files: int) -> None:

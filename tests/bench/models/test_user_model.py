@@ -70,7 +70,11 @@ def test_a_chunk_model_with_state_and_constant_runs(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("none.onnx", "no such file"), ("mine.tflite", "python -m bench.tflite")]
+    ("name", "words"),
+    [
+        ("none.onnx", "no such file"),
+        pytest.param("mine.tflite", "python -m bench.tflite", marks=pytest.mark.slow),
+    ],
 )
 def test_an_unreadable_file_is_reported_in_one_line(name: str, words: str, tmp_path: Path) -> None:
     process = subprocess.run(

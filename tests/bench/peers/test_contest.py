@@ -22,7 +22,8 @@ CHECKED = 12
 MISSING = PUBLISHED.with_name("none")
 SYNTHETIC = {entry.key: entry for entry in catalogue(MISSING)}
 REAL = {entry.key: entry for entry in catalogue() if entry.key not in SYNTHETIC}
-LARGE = ("seanet_encoder_256", "seanet_decoder_256")
+LARGE = ("seanet_encoder_256", "seanet_decoder_256", "tcn_8")
+"""Models that slow tests compare; ``tcn_8`` is ``tcn_1`` with more frames in a pulse."""
 TRACT_WRONG = "denoiser"
 """A model that tract pulsifies with a wrong output."""
 

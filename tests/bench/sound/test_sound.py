@@ -12,7 +12,17 @@ contests = pytest.importorskip("bench.sound.contests", exc_type=ImportError)
 main = pytest.importorskip("bench.sound.__main__", exc_type=ImportError).main
 
 
-@pytest.mark.parametrize("contest", contests.CONTESTS, ids=lambda contest: contest.recipe)
+QUICK = "dtln.toml"
+"""The recipe that the default suite tries."""
+
+
+@pytest.mark.parametrize(
+    "contest",
+    [
+        pytest.param(contest, id=contest.recipe, marks=[] if contest.recipe == QUICK else [pytest.mark.slow])
+        for contest in contests.CONTESTS
+    ],
+)
 def test_each_chain_is_compared_with_other_runtimes(contest: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The author's loop, our stream and the exported file all reproduce the author's recording."""
     main([contest.recipe, "--models", str(shared_path("models")), "--rounds", "1", "--steps", "5"])

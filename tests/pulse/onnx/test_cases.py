@@ -2,18 +2,16 @@
 
 import numpy as np
 import pytest
-from onnx import ModelProto
 
 from pulse.loading.format_registry import read_onnx as load
-from tests.pulse.cases.build import Feeds
-from tests.pulse.cases.families import all_cases
-from tests.pulse.onnx.reference import reference
+from tests.failed_cases import FailedCases
+from tests.pulse.cases.build import Case
+from tests.pulse.cases.families import FAMILIES, all_cases, cases
+from tests.pulse.onnx.reference import has_reference, reference
 
 
-@pytest.mark.parametrize(
-    ("model", "feeds"), [pytest.param(model, feeds, id=name) for name, model, feeds in all_cases()]
-)
-def test_operator_cases_run_as_in_onnxruntime(model: ModelProto, feeds: Feeds) -> None:
+def assert_runs_as_in_onnxruntime(case: Case) -> None:
+    _, model, feeds = case
     typed = load(model).analyse()
     typed.graph.check()
     outputs = typed.run(feeds)
@@ -24,6 +22,16 @@ def test_operator_cases_run_as_in_onnxruntime(model: ModelProto, feeds: Feeds) -
         assert result.dtype == expected.dtype == fact.dtype
         assert result.shape == tuple(dim.eval(env) for dim in fact.shape)
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_operator_cases_run_as_in_onnxruntime(family: str) -> None:
+    failed = FailedCases()
+    for case in cases(family):
+        if has_reference(case[1]):
+            with failed.collect(case[0]):
+                assert_runs_as_in_onnxruntime(case)
+    assert not failed, "\n".join(failed)
 
 
 def test_no_two_cases_share_a_name() -> None:

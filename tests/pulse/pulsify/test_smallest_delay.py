@@ -131,7 +131,7 @@ def grow_chain(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tup
 GAPPED = ("gapped_conv", "gapped_deconv")
 
 
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 100), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 100), marks=pytest.mark.slow)], ids=len)
 def test_taps_without_weight_add_no_delay(seeds: range) -> None:
     """Kernels of convolutions and transposed ones have zeros before and after them."""
     reached: Counter[bool] = Counter()
@@ -143,10 +143,10 @@ def test_taps_without_weight_add_no_delay(seeds: range) -> None:
         reported, smallest = compare_delays(typed, pulse, reach)
         assert reported == smallest, (seed, pulse)
         reached[smallest > 0] += 1
-    assert min(reached.values()) >= 4, reached
+    assert min(reached.values()) >= len(seeds) // 5, reached
 
 
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 150), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 150), marks=pytest.mark.slow)], ids=len)
 def test_random_chains_have_the_smallest_delay(seeds: range) -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()

@@ -6,6 +6,7 @@ import pytest
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.events import Argmax
+from tests.failed_cases import in_one_test
 from tests.streaming.events.blocks import blocks, walk, whole
 
 HZ = 50
@@ -21,7 +22,7 @@ def runs_by_definition(p: Array, min_frames: int) -> list[tuple[float | str, ...
     return [(a / HZ, b / HZ, str(k), np.mean(p[a:b, k])) for (k, a, _), b in zip(changes, ends)]
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_one_test("seed", range(80))
 def test_argmax_finds_runs_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)

@@ -12,6 +12,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.events import Ctc
 from streaming.events.tokens import read_tokens
+from tests.failed_cases import in_one_test
 from tests.streaming.events.blocks import blocks, whole
 
 HZ = 25
@@ -56,7 +57,7 @@ def texts_by_definition(best: Array, unit: str, pause: int | None) -> list[tuple
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "phrase"])
-@pytest.mark.parametrize("seed", range(40))
+@in_one_test("seed", range(40))
 def test_ctc_decodes_texts_in_any_blocks(seed: int, unit: str) -> None:
     rng = np.random.default_rng(seed)
     best = np.repeat(rng.integers(0, len(TOKENS), 60), rng.integers(1, 5, 60))

@@ -11,6 +11,7 @@ import pytest
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.events import FrameClock, Segments
+from tests.failed_cases import in_one_test
 from tests.streaming.events.blocks import blocks, walk, whole
 
 HZ = 100
@@ -58,7 +59,7 @@ def segments_by_definition(
     return segments
 
 
-@pytest.mark.parametrize("seed", range(150))
+@in_one_test("seed", range(150))
 def test_segments_equal_their_definition_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, int(rng.integers(0, 300)))

@@ -5,12 +5,13 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.events import Triggers
+from tests.failed_cases import in_one_test
 from tests.streaming.events.blocks import blocks, walk, whole
 
 HZ = 50
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_one_test("seed", range(60))
 def test_triggers_equal_their_definition_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     frames, classes = int(rng.integers(0, 200)), int(rng.integers(1, 4))

@@ -223,7 +223,14 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "short",
+        "one word",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in [*NAMES][1:] if name != "one word"),
+    ],
+)
 def test_a_picture_holds_its_text(
     bad: list[LiveStatistics], good: list[LiveStatistics], tmp_path: Path, name: str
 ) -> None:

@@ -12,6 +12,7 @@ from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import BandAttentionRow, scratch_size
 from pulse.support.bounds import UNBOUNDED
+from tests.failed_cases import in_one_test
 from tests.noise import next_noise
 from tests.pulse.program.kernels.rows import run_both
 
@@ -98,7 +99,7 @@ def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("depth", [1, 4, 16, 40])
-@pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
+@in_one_test("width", [1, 16, 21, 64, 90])
 @pytest.mark.parametrize("band", [1, 3, 16, 21])
 def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
     assert_agrees_with_the_op(depth, width, band, band // 2, 1, 30, UNBOUNDED, np.nan)
@@ -113,9 +114,9 @@ def test_heads_that_share_a_vector_agree_with_numpy(heads: int, band: int, end: 
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
-@pytest.mark.parametrize("back", [-1, 0, 4, 7])
+@in_one_test("back", [-1, 0, 4, 7])
 @pytest.mark.parametrize("empty", [0.0, np.nan])
-@pytest.mark.parametrize("end", [0, 1, 13, 17, UNBOUNDED])
+@in_one_test("end", [0, 1, 13, 17, UNBOUNDED])
 def test_frames_outside_of_the_stream_are_not_read(number: int, back: int, empty: float, end: int) -> None:
     assert_agrees_with_the_op(5, 6, 6, back, 2, number, end, empty)
     assert_agrees_with_the_op(4, 4, 6, back, 2, number, end, empty, heads=4)

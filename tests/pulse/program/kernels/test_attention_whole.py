@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
+from tests.failed_cases import in_one_test
 from tests.noise import normal_noise
 from tests.pulse.program.kernels.rows import run_both
 
@@ -48,8 +49,8 @@ def numbers(*shape: int) -> np.ndarray:
     return normal_noise(*shape, seed=shape)
 
 
-@pytest.mark.parametrize("rows", [1, 8, 16, 24, 35])
-@pytest.mark.parametrize("keys", [1, 7, 8, 24])
+@in_one_test("rows", [1, 8, 16, 24, 35])
+@in_one_test("keys", [1, 7, 8, 24])
 @pytest.mark.parametrize("depth", [1, 9])
 @pytest.mark.parametrize("width", [1, 9, 20])
 def test_attention_of_any_size_agrees_with_numpy(rows: int, keys: int, depth: int, width: int) -> None:

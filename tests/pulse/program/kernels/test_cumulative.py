@@ -6,12 +6,13 @@ import pytest
 from pulse.program.kernels.cumulative import CumSumRow
 from pulse.program.kernels.dtypes import CODES
 from pulse.support.bounds import UNBOUNDED
+from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
 @pytest.mark.parametrize("exclusive", [0, 1])
-@pytest.mark.parametrize(
+@in_one_test(
     ("clock", "end", "offset"),
     [(0, UNBOUNDED, 0), (1, UNBOUNDED, 2), (0, UNBOUNDED, 2), (1, 7, 0), (2, 4, 0)],
 )

@@ -10,6 +10,7 @@ from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise import Chain64Row, ChainInput, ChainOutput, ChainRow, MicroOp
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
+from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 CODES = {
@@ -298,7 +299,7 @@ def test_every_byte_but_zero_is_true(kind: type[ChainRow | Chain64Row]) -> None:
 
 
 @pytest.mark.parametrize("source", CODES)
-@pytest.mark.parametrize("target", CODES)
+@in_one_test("target", CODES)
 def test_chains_of_f64_convert_types_as_numpy_does(
     source: type[np.generic], target: type[np.generic]
 ) -> None:

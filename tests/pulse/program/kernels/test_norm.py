@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
+from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import run_both
 
 COUNTS = [0, 1, 2, 15, 16, 17, 64, 80, 200, 512]
@@ -32,7 +33,7 @@ def assert_softmax(x: np.ndarray, log: int) -> None:
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize("rows", [0, 1, 3])
-@pytest.mark.parametrize("count", COUNTS)
+@in_one_test("count", COUNTS)
 def test_softmax_agrees_with_numpy(log: int, rows: int, count: int) -> None:
     assert_softmax(np.random.default_rng(count).normal(0, 5, (rows, count)).astype(np.float32), log)
 
@@ -58,7 +59,7 @@ def test_softmax_of_a_masked_element_is_zero() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
-@pytest.mark.parametrize("count", COUNTS)
+@in_one_test("count", COUNTS)
 @pytest.mark.parametrize("mean", [0.0, 100.0])
 def test_layer_norm_agrees_with_numpy(rows: int, count: int, mean: float) -> None:
     rng = np.random.default_rng(count)

@@ -8,6 +8,7 @@ import pytest
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM, ArgReduceRow, ReduceRow
+from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -90,8 +91,8 @@ def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, 
 @pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD], ids=NAMES.get)
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("stride", [1, 3])
-@pytest.mark.parametrize("rows", [0, 1, 5])
-@pytest.mark.parametrize("count", [0, 1, 7, 16, 17, 64, 100, 135])
+@in_one_test("rows", [0, 1, 5])
+@in_one_test("count", [0, 1, 7, 16, 17, 64, 100, 135])
 def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows: int, count: int) -> None:
     x, y = floats((rows, count, stride), special), np.full(2 * rows, 5, np.float32)
     starts, ends = np.arange(rows) * count * stride, np.arange(rows) * 2
@@ -106,9 +107,9 @@ def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows
 
 @pytest.mark.parametrize("kind", [MAX, MIN], ids=NAMES.get)
 @pytest.mark.parametrize("last", [0, 1])
-@pytest.mark.parametrize("stride", [1, 3])
-@pytest.mark.parametrize("special", [False, True])
-@pytest.mark.parametrize("count", [1, 7, 16, 40, 135])
+@in_one_test("stride", [1, 3])
+@in_one_test("special", [False, True])
+@in_one_test("count", [1, 7, 16, 40, 135])
 def test_arg_reductions_agree_with_numpy(
     kind: int, last: int, stride: int, special: bool, count: int
 ) -> None:

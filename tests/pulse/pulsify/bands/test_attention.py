@@ -98,7 +98,10 @@ def test_frames_of_a_chunk_wait_for_the_pulse_of_its_last(size: int, pulse_frame
     assert model.outputs[0].delay == delay
 
 
-@pytest.mark.parametrize(("pulse_frames", "delay"), [(1, 10), (2, 8), (4, 4), (8, 4)])
+@pytest.mark.parametrize(
+    ("pulse_frames", "delay"),
+    [(1, 10), pytest.param(2, 8, marks=pytest.mark.slow), (4, 4), pytest.param(8, 4, marks=pytest.mark.slow)],
+)
 def test_chunks_of_several_layers_end_in_one_pulse(pulse_frames: int, delay: int) -> None:
     """The first frame is left out, so the first of three layers has to wait until its chunks end where pulses do."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}

@@ -13,6 +13,7 @@ from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import StoredWeight, store
+from tests.failed_cases import in_one_test
 from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
@@ -97,7 +98,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
+@in_one_test(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_product_agrees_with_numpy(
     rng: np.random.Generator, M: int, T: int, K: int, N: int, accumulate: int, activation: int
@@ -106,7 +107,7 @@ def test_product_agrees_with_numpy(
     assert_agrees(row, expected, T * K)
 
 
-@pytest.mark.parametrize(("M", "T", "K", "N"), [shape for shape in SHAPES if shape[0] > 1])
+@in_one_test(("M", "T", "K", "N"), [shape for shape in SHAPES if shape[0] > 1])
 @pytest.mark.parametrize("accumulate", [0, 1])
 @pytest.mark.parametrize("form", ["f32", "bf16", "int8"])
 @pytest.mark.parametrize(("eight", "whole"), [(True, True), (True, False), (False, False)])
@@ -137,7 +138,7 @@ SMALL_SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("M", "T", "K", "N"), SMALL_SHAPES)
+@in_one_test(("M", "T", "K", "N"), SMALL_SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
@@ -233,7 +234,7 @@ def test_products_of_random_shapes_agree_with_numpy(rng: np.random.Generator) ->
         np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * (T * K) ** 0.5)
 
 
-@pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
+@in_one_test(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
 def test_rounded_weights_agree_with_numpy(
     rng: np.random.Generator, M: int, T: int, K: int, N: int, form: str
@@ -277,8 +278,8 @@ def strides(shape, order):
     [(1, 1, 1, 1), (2, 5, 7, 17), (3, 4, 33, 40), (1, 9, 16, 3), (2, 3, 0, 5), (0, 2, 2, 2)],
 )
 @pytest.mark.parametrize("order_a", [(1, 0), (0, 1)])
-@pytest.mark.parametrize("order_b", [(1, 0), (0, 1)])
-@pytest.mark.parametrize("order_y", [(1, 0), (0, 1)])
+@in_one_test("order_b", [(1, 0), (0, 1)])
+@in_one_test("order_y", [(1, 0), (0, 1)])
 def test_matmul_agrees_with_numpy(
     rng: np.random.Generator,
     B: int,

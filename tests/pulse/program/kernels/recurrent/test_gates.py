@@ -13,6 +13,7 @@ from pulse.ops.recurrent_gates import CellKind
 from pulse.program.kernels.recurrent import gates
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.support.bounds import UNBOUNDED
+from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.recurrent.recurrent_rows import (
     CellData,
     CellPulse,
@@ -44,7 +45,7 @@ def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, cou
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
-@pytest.mark.parametrize(
+@in_one_test(
     ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (2, 8, 33), (0, 2, 4)]
 )
 @pytest.mark.parametrize("reverse", [False, True])
@@ -59,7 +60,7 @@ def test_whole_sequences_agree_with_the_cell(
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
-@pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)])
+@in_one_test(("T", "B", "H"), [(1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)])
 def test_rounded_weights_agree_with_the_cell(
     kind: CellKind, before: bool, form: Form, T: int, B: int, H: int
 ) -> None:
@@ -103,7 +104,7 @@ def test_rounded_weights_of_a_clipped_cell_agree_in_reverse(kind: CellKind, befo
         (0, 0, 0),
     ],
 )
-@pytest.mark.parametrize("reload", [False, True])
+@in_one_test("reload", [False, True])
 def test_frames_outside_of_the_stream_leave_the_state_alone(
     kind: CellKind, before: bool, clock: int, end: int, offset: int, reload: bool
 ) -> None:
