@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.kernels.matmul.finish import ADD, FinishStep
-from pulse.program.kernels.spectral import FourierRow
+from pulse.program.kernels.spectral import FourierRow, count_scratch
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lowering import Lowering
 from pulse.program.spectral_basis import DftBasis, dft_tables, find_dft_basis
@@ -80,12 +80,13 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
     from_re, from_im = offsets[points.re], no_offsets if points.im is None else offsets[points.im]
     to_im = no_offsets if bins.im is None else bins.im
     w1_operand, twiddles_operand, w2_operand = (lowering.add_constant(table) for table in (w1, twiddles, w2))
-    ones = np.ones(1)
+    first_re, stop_re = find_contiguous(from_re, points.factors[0])
+    first_im, stop_im = (0, 0) if points.im is None else find_contiguous(from_im, points.factors[1])
     lowering.emit(
         FourierRow(
             x=product.x,
             y=product.y,
-            scratch=lowering.allocate_temporary((2 * first * second + 2 * twiddles.size,), product.x.dtype),
+            scratch=lowering.allocate_temporary((count_scratch(first, second),), product.x.dtype),
             M=len(product.rows_x),
             rows_x=lowering.add_table(product.rows_x),
             rows_y=lowering.add_table(product.rows_y),
@@ -105,10 +106,12 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
             factors=lowering.add_constant(bins.factors.astype(np.float32)),
             has_im=points.im is not None,
             wants_im=bins.im is not None,
-            near_re=find_contiguous_start(from_re, points.factors[0]),
-            near_im=find_contiguous_start(from_im, points.factors[1]),
-            next_re=find_contiguous_start(bins.re, ones) == 0,
-            next_im=find_contiguous_start(to_im, ones) == 0,
+            first_re=first_re,
+            stop_re=stop_re,
+            first_im=first_im,
+            stop_im=stop_im,
+            next_re=count_contiguous(bins.re),
+            next_im=count_contiguous(to_im),
             from_pairs=are_pairs(from_re, None if points.im is None else from_im),
             to_pairs=are_pairs(bins.re, bins.im),
             columns=product.columns,
@@ -122,7 +125,18 @@ def are_pairs(re: Array, im: Array | None) -> bool:
     return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
 
 
-def find_contiguous_start(offsets: Array, factors: Array) -> int:
-    """Return the index of the first factor that is not zero if the offsets from there on are contiguous; else -1."""
-    first = int((factors != 0).argmax())
-    return first if (np.diff(offsets[first:]) == 1).all() else -1
+def find_contiguous(offsets: Array, factors: Array) -> tuple[int, int]:
+    """Return the first point whose factor is not zero, and the one after the last, if the offsets between are contiguous.
+
+    Otherwise it returns zeros.
+    """
+    (used,) = factors.nonzero()
+    if not len(used) or (np.diff(offsets[used[0] : used[-1] + 1]) != 1).any():
+        return 0, 0
+    return int(used[0]), int(used[-1]) + 1
+
+
+def count_contiguous(offsets: Array) -> int:
+    """Return how many of the first offsets are contiguous."""
+    gaps = np.diff(offsets) != 1
+    return int(gaps.argmax()) + 1 if gaps.any() else len(offsets)
