@@ -23,6 +23,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
+from pulse.program.kernels.blocks import load_even_part
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
@@ -35,7 +36,7 @@ MAX_INPUTS = 8
 MAX_REGISTERS = 16
 """Maximum number of registers of a chain, its inputs included."""
 BLOCK_ELEMENTS, BLOCK64 = 320, 64
-"""The elements of a register: of f32, and of f64."""
+"""The elements of a register: of f32, enough for a spectrum of 257 bins, and of f64."""
 SLOT_ELEMENTS = BLOCK_ELEMENTS + LANES
 """The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
 SLOTS, SLOTS64, TWICE_INPUTS = (
@@ -177,8 +178,7 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
             vstore(d, i, vdeinterleave_even(vload(p, 2 * i), vload(p, 2 * i + LANES)))
             i += LANES
         if step == 2:
-            rest = 2 * (count - i) - 1
-            vstore(d, i, vdeinterleave_even(vload_part(p, 2 * i, rest), vload_part(p, 2 * i + LANES, rest - LANES)))
+            vstore(d, i, load_even_part(p, i, count - i))
             return
         for j in range(count):
             d[j] = p[j * step]
@@ -273,7 +273,7 @@ def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
 def chain(row: ChainRow) -> None:
     """Compute 16 lanes at a time.
 
-    A block is up to 320 elements, as many as a spectrum of 257 or 16 rows of 20 have: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of
+    A block is up to 320 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of
     whole vectors are used in place, others pass through the stack. If a single micro-op uses all tensors in place, a
     block is a whole row.
     A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).

@@ -314,9 +314,9 @@ class FourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R points are read from offsets
-    ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the offsets of
-    the real parts of points are contiguous from ``first_re`` up to it, and all others are zeros. ``next_re``: so many
-    of the first bins have real parts with contiguous offsets.
+    ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the real
+    parts of points have contiguous offsets from ``first_re`` up to it, and all others are zeros. ``next_re`` is the
+    number of bins, from the first one, whose real parts have contiguous offsets.
     ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 
@@ -390,7 +390,7 @@ class FourierRow(Instruction):
         yield self.to_im, NOTHING
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
 
-    def _reaches_of_bins(self, offsets: Operand, stop: int) -> Iterator[Reach]:
+    def _reaches_of_bins(self, offsets: Pointer, stop: int) -> Iterator[Reach]:
         require(0 <= stop <= self.K, "contiguous offsets that are not those of bins")
         rows_y = table(self.rows_y, self.M)
         yield self.y, rows_y + table(offsets, 1) + run(stop)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from pulse.program.kernels.spectral import FourierRow, count_scratch
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lowering import Lowering
 from pulse.program.spectral_basis import DftBasis, dft_tables, find_dft_basis
+
+Parts: TypeAlias = tuple[Array, Array | None]
+"""The offsets of real and imaginary parts; None without imaginary parts."""
 
 
 def find_bases(product: WindowProduct) -> list[DftBasis] | None:
@@ -80,8 +84,6 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
     from_re, from_im = offsets[points.re], no_offsets if points.im is None else offsets[points.im]
     to_im = no_offsets if bins.im is None else bins.im
     w1_operand, twiddles_operand, w2_operand = (lowering.add_constant(table) for table in (w1, twiddles, w2))
-    first_re, stop_re = find_contiguous(from_re, points.factors[0])
-    first_im, stop_im = (0, 0) if points.im is None else find_contiguous(from_im, points.factors[1])
     lowering.emit(
         FourierRow(
             x=product.x,
@@ -106,12 +108,9 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
             factors=lowering.add_constant(bins.factors.astype(np.float32)),
             has_im=points.im is not None,
             wants_im=bins.im is not None,
-            first_re=first_re,
-            stop_re=stop_re,
-            first_im=first_im,
-            stop_im=stop_im,
-            next_re=count_contiguous(bins.re),
-            next_im=count_contiguous(to_im),
+            **find_contiguous(
+                (from_re, points.im if points.im is None else from_im), points.factors, (bins.re, bins.im)
+            ),
             from_pairs=are_pairs(from_re, None if points.im is None else from_im),
             to_pairs=are_pairs(bins.re, bins.im),
             columns=product.columns,
@@ -125,18 +124,31 @@ def are_pairs(re: Array, im: Array | None) -> bool:
     return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
 
 
-def find_contiguous(offsets: Array, factors: Array) -> tuple[int, int]:
-    """Return the first point whose factor is not zero, and the one after the last, if the offsets between are contiguous.
+def find_contiguous(points: Parts, factors: Array, bins: Parts) -> dict[str, int]:
+    """Return the fields of ``FourierRow`` for contiguous offsets: real and imaginary parts of points, then of bins."""
+    (first_re, stop_re), (first_im, stop_im) = (_used_run(*part) for part in zip(points, factors))
+    next_re, next_im = (_count_contiguous(offsets) for offsets in bins)
+    return {
+        "first_re": first_re,
+        "stop_re": stop_re,
+        "next_re": next_re,
+        "first_im": first_im,
+        "stop_im": stop_im,
+        "next_im": next_im,
+    }
 
-    Otherwise it returns zeros.
-    """
+
+def _used_run(offsets: Array | None, factors: Array) -> tuple[int, int]:
+    """Return the first point with a factor that is not zero, and the one after the last; zeros if there are gaps."""
     (used,) = factors.nonzero()
-    if not len(used) or (np.diff(offsets[used[0] : used[-1] + 1]) != 1).any():
+    if offsets is None or not len(used) or (np.diff(offsets[used[0] : used[-1] + 1]) != 1).any():
         return 0, 0
     return int(used[0]), int(used[-1]) + 1
 
 
-def count_contiguous(offsets: Array) -> int:
+def _count_contiguous(offsets: Array | None) -> int:
     """Return how many of the first offsets are contiguous."""
+    if offsets is None:
+        return 0
     gaps = np.diff(offsets) != 1
     return int(gaps.argmax()) + 1 if gaps.any() else len(offsets)
