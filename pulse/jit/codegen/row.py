@@ -2,6 +2,7 @@
 """``instruction`` for numba: rows are two pointers, and their fields are loads from known offsets."""
 
 import operator
+from functools import cache
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -39,13 +40,25 @@ class RowType(types.Type):
         if field.kind == "real":
             return types.float64
         if field.kind == "group":
-            return RowType(field.group, self.form)
+            return RowType(field.group, self._form_of(field.group))
         if field.kind == "groups":
-            return GroupsType(field.group, self.form)
+            return GroupsType(field.group, self._form_of(field.group))
         if field.kind == "scales" and self.form != "int8":
             return types.none
         element = ELEMENTS_OF_FORMS[self.form] if field.kind == "weights" else field.spec.element or "u8"
         return PointerType(ELEMENTS[element])
+
+    def _form_of(self, group: type[RowFields]) -> Form:
+        """Return the form of a group in this row: one for all forms of a kernel if it has no stored weights."""
+        return self.form if _has_weights(group) else "f32"
+
+
+@cache
+def _has_weights(group: type[RowFields]) -> bool:
+    fields = fields_of(group).values()
+    return any(
+        field.kind in ("weights", "scales") or field.group and _has_weights(field.group) for field in fields
+    )
 
 
 def kernel_signature(group: type[RowFields], form: Form):
