@@ -50,15 +50,18 @@ class RowType(types.Type):
 
     def _form_of(self, group: type[RowFields]) -> Form:
         """Return the form of a group in this row: one for all forms of a kernel if it has no stored weights."""
-        return self.form if _has_weights(group) else "f32"
+        if _has_weights(group):
+            return self.form
+        return "f32"
 
 
 @cache
 def _has_weights(group: type[RowFields]) -> bool:
-    fields = fields_of(group).values()
-    return any(
-        field.kind in ("weights", "scales") or field.group and _has_weights(field.group) for field in fields
-    )
+    """Return whether a group, or a group in it, has a field whose type depends on the form."""
+    for field in fields_of(group).values():
+        if field.kind in ("weights", "scales") or (field.group and _has_weights(field.group)):
+            return True
+    return False
 
 
 def kernel_signature(group: type[RowFields], form: Form):
