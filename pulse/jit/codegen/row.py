@@ -30,7 +30,8 @@ class RowType(types.Type):
     """A row of an instruction, or a group of one; its name includes the whole layout."""
 
     def __init__(self, group: type[RowFields], form: Form = "f32") -> None:
-        self.group, self.form = group, form
+        self.group = group
+        self.form: Form = form
         super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
 
     def type_of(self, field: Field) -> types.Type:
