@@ -18,7 +18,11 @@ from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
 DOUBLE = ir.DoubleType()
-POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)}
+POINTERS = {
+    "f32": PointerType(types.float32),
+    "f64": PointerType(types.float64),
+    "i64": PointerType(types.int64),
+}
 
 
 def declare_dispatcher(declared: Dispatcher) -> None:
@@ -57,7 +61,7 @@ def declare_outlined(declared: Outlined) -> None:
 def _type_of(argument: Argument) -> types.Type:
     if isinstance(argument, type):
         return RowType(argument)
-    return types.int64 if argument == "i64" else POINTERS["f32"]
+    return types.int64 if argument == "i64" else POINTERS[argument.removesuffix("*")]
 
 
 def _declare_apart(function: PythonFunction, parameters: Sequence[types.Type], fill: PythonFunction) -> None:

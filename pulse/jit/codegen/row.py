@@ -2,6 +2,7 @@
 """``instruction`` for numba: rows are two pointers, and their fields are loads from known offsets."""
 
 import operator
+from functools import cache
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -29,7 +30,8 @@ class RowType(types.Type):
     """A row of an instruction, or a group of one; its name includes the whole layout."""
 
     def __init__(self, group: type[RowFields], form: Form = "f32") -> None:
-        self.group, self.form = group, form
+        self.group = group
+        self.form: Form = form
         super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
 
     def type_of(self, field: Field) -> types.Type:
@@ -39,13 +41,28 @@ class RowType(types.Type):
         if field.kind == "real":
             return types.float64
         if field.kind == "group":
-            return RowType(field.group, self.form)
+            return RowType(field.group, self._form_of(field.group))
         if field.kind == "groups":
-            return GroupsType(field.group, self.form)
+            return GroupsType(field.group, self._form_of(field.group))
         if field.kind == "scales" and self.form != "int8":
             return types.none
         element = ELEMENTS_OF_FORMS[self.form] if field.kind == "weights" else field.spec.element or "u8"
         return PointerType(ELEMENTS[element])
+
+    def _form_of(self, group: type[RowFields]) -> Form:
+        """Return the form of a group in this row: one for all forms of a kernel if it has no stored weights."""
+        if _has_weights(group):
+            return self.form
+        return "f32"
+
+
+@cache
+def _has_weights(group: type[RowFields]) -> bool:
+    """Return whether a group, or a group in it, has a field whose type depends on the form."""
+    for field in fields_of(group).values():
+        if field.kind in ("weights", "scales") or (field.group and _has_weights(field.group)):
+            return True
+    return False
 
 
 def kernel_signature(group: type[RowFields], form: Form):

@@ -113,8 +113,13 @@ def _load_part(builder, p, i, n):
 
 @lowers(simd.vstore_part, types.none, FLOAT_POINTER, types.int64, types.int32, FLOATS)
 def _store_part(builder, p, i, n, v):
-    where, mask = vector_pointer(builder, p, i), first_lanes(builder, n)
-    call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), v, where, INT32(4), mask)
+    where = vector_pointer(builder, p, i)
+    with builder.if_else(builder.icmp_signed(">=", n, INT32(LANES))) as (whole, part):
+        with whole:  # some processors do not forward a masked store to the next load, whatever its mask
+            builder.store(v, where, align=4)
+        with part:
+            mask = first_lanes(builder, n)
+            call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), v, where, INT32(4), mask)
 
 
 def chunks(builder, p, i, step, n, width: int):

@@ -120,10 +120,11 @@ def vstore(p: Pointer, i: int, v: Vector) -> None:
 
 
 def vload_part(p: Pointer, i: int, n: int) -> Vector:
-    """Return the first n elements from ``p[i]``, then zeros; touches no memory after them. All for n >= 16."""
+    """Return the first n elements from ``p[i]``, all for n >= 16, none for n <= 0, then zeros; reads no others."""
     n = min(n, LANES)
     v = np.zeros(LANES, np.float32)
-    v[:n] = p.elements[p.span(i, n)]
+    if n > 0:
+        v[:n] = p.elements[p.span(i, n)]
     return Vector(v)
 
 

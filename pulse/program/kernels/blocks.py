@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from pulse.jit.language.simd import Vector, vsplat
+from pulse.jit.language.simd import LANES, Vector, vdeinterleave_even, vload_part, vsplat
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 
@@ -27,6 +27,13 @@ def row_at(p: Pointer, rows: Pointer, i: int) -> Pointer:
 def element(p: Pointer, i: int) -> Vector:
     """Return an element in all lanes."""
     return vsplat(p[i])
+
+
+@device
+def load_even_part(p: Pointer, i: int, n: int) -> Vector:
+    """Return the n elements ``p[2*i]``, ``p[2*i + 2]`` …, then zeros; touches no memory after the last, 0 < n <= 16."""
+    first, rest = 2 * i, 2 * n - 1
+    return vdeinterleave_even(vload_part(p, first, rest), vload_part(p, first + LANES, rest - LANES))
 
 
 @device

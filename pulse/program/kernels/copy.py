@@ -15,6 +15,7 @@ from pulse.jit.language.raw import (
 )
 from pulse.jit.language.simd import (
     LANES,
+    vdeinterleave_even,
     vinterleave_first,
     vinterleave_second,
     vload,
@@ -29,6 +30,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require_size, run
+from pulse.program.kernels.blocks import load_even_part
 
 COPY_LOOPS = 6
 """The number of loops of ``CopyRow``."""
@@ -123,6 +125,16 @@ def interleave_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
 
 
 @device
+def take_every_second(src: Pointer, dst: Pointer, count: int) -> None:
+    """Set ``dst[j] = src[2*j]``, j < count, through f32 pointers."""
+    j = 0
+    while j + LANES < count:
+        vstore(dst, j, vdeinterleave_even(vload(src, 2 * j), vload(src, 2 * j + LANES)))
+        j += LANES
+    vstore_part(dst, j, count - j, load_even_part(src, j, count - j))
+
+
+@device
 def copy_elements(
     src: Pointer, dst: Pointer, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
@@ -152,6 +164,9 @@ def copy_plane(
             interleave_runs(as_f32(src), as_f32(dst), columns, a0)
         elif a1 == 0 and b1 == 1:
             repeat_rows(as_f32(src), as_f32(dst), rows, columns, a0, b0)
+        elif a1 == 2 and b1 == 1:
+            for i in range(rows):
+                take_every_second(as_f32(src) + i * a0, as_f32(dst) + i * b0, columns)
         else:
             copy_elements(as_i32(src), as_i32(dst), rows, columns, a0, a1, b0, b1)
     elif size == 8:

@@ -6,6 +6,7 @@ from pulse.jit.language.dispatch import MOVED, dispatcher, outline
 from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.language.simd import (
     LANES,
+    vbroadcast_twos,
     vdeinterleave_even,
     vinterleave_first,
     vinterleave_second,
@@ -22,6 +23,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
+from pulse.program.kernels.blocks import load_even_part
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
@@ -33,8 +35,8 @@ MAX_INPUTS = 8
 """Maximum number of operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
 """Maximum number of registers of a chain, its inputs included."""
-BLOCK_ELEMENTS, BLOCK64 = 256, 64
-"""The elements of a register: of f32, and of f64."""
+BLOCK_ELEMENTS, BLOCK64 = 320, 64
+"""The elements of a register: of f32, enough for a spectrum of 257 bins, and of f64."""
 SLOT_ELEMENTS = BLOCK_ELEMENTS + LANES
 """The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
 SLOTS, SLOTS64, TWICE_INPUTS = (
@@ -175,7 +177,10 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
         while step == 2 and i + LANES < count:
             vstore(d, i, vdeinterleave_even(vload(p, 2 * i), vload(p, 2 * i + LANES)))
             i += LANES
-        for j in range(i, count):
+        if step == 2:
+            vstore(d, i, load_even_part(p, i, count - i))
+            return
+        for j in range(count):
             d[j] = p[j * step]
 
 
@@ -210,10 +215,11 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
         p = as_f32(part.tensor) + start
         for r in range(rows):
             vstore(d, r * LANES, vload(p, r * step2))
-    elif step2 == 0 and step3 == 1 and columns == LANES // 2 and part.dtype == F32:  # all rows are the same
-        twice = vload_eights(as_f32(part.tensor) + start, 0, 0, 2)
+    elif step2 == 0 and step3 == 1 and (columns == 2 or columns == 8) and part.dtype == F32:  # equal rows
+        p = as_f32(part.tensor) + start
+        repeated = vbroadcast_twos(p, 0) if columns == 2 else vload_eights(p, 0, 0, 2)
         for i in range(0, rows * columns, LANES):
-            vstore(d, i, twice)
+            vstore(d, i, repeated)
     elif step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         for r in range(rows):
@@ -234,6 +240,9 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """Store a register to rows of an operand."""
     step2, step3 = part.step2, part.step3
+    if rows == 1 or step2 == step3 * columns:  # the rows form one row
+        store_row(part, start, step3, rows * columns, r)
+        return
     if step3 == 1 and part.dtype == F32:
         p = as_f32(part.tensor) + start
         if columns == LANES:
@@ -264,7 +273,7 @@ def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
 def chain(row: ChainRow) -> None:
     """Compute 16 lanes at a time.
 
-    A block is up to 256 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of
+    A block is up to 320 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of
     whole vectors are used in place, others pass through the stack. If a single micro-op uses all tensors in place, a
     block is a whole row.
     A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).

@@ -13,6 +13,7 @@ sums too.
 from collections.abc import Iterator
 from operator import add, mul, sub
 
+from pulse.jit.language.dispatch import outline
 from pulse.jit.language.simd import (
     LANES,
     Vector,
@@ -38,31 +39,37 @@ from pulse.program.kernels.matmul.finish import Finish, finish
 
 
 @device
-def gather_points(
-    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, run_start: int, size: int
-) -> None:
-    """Set ``target[n] = source[offsets[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
+def round_up(count: int) -> int:
+    """Return the number of elements of the whole vectors that have ``count``."""
+    return (count + LANES - 1) // LANES * LANES
 
-    If ``run_start`` is not negative, the points before it are zeros, and from it on the offsets are contiguous.
+
+@device
+def fill_zeros(target: Pointer, start: int, size: int) -> None:
+    """Write zeros from ``target[start]`` in whole vectors until ``size`` is reached; a vector may go beyond it."""
+    for n in range(start, size, LANES):
+        vstore(target, n, vzero())
+
+
+@device
+def gather_points(
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, first: int, stop: int, size: int
+) -> None:  # fmt: skip
+    """Set ``target[n] = source[offsets[n]] * scales[n]``, and zeros from ``count`` up to ``size``, in whole vectors.
+
+    If ``stop`` is not 0, the offsets of the points from ``first`` up to it are contiguous, and all others are zeros.
     """
-    n = 0
-    if run_start >= 0:
-        points = source + offsets[run_start]
-        while n < run_start:
-            vstore_part(target, n, run_start - n, vzero())
+    if stop > 0:
+        fill_zeros(target, 0, first)
+        points, n = source + offsets[first], first
+        while n < stop:
+            vstore(target, n, vload_part(points, n - first, stop - n) * vload_part(scales, n, stop - n))
             n += LANES
-        n = run_start
-        while n < count:
-            x = vload_part(points, n - run_start, count - n)
-            vstore_part(target, n, count - n, x * vload_part(scales, n, count - n))
-            n += LANES
+        fill_zeros(target, n, size)
     else:
         for i in range(count):
             target[i] = source[offsets[i]] * scales[i]
-    n = count
-    while n < size:
-        vstore_part(target, n, size - n, vzero())
-        n += LANES
+        fill_zeros(target, count, size)
 
 
 @device
@@ -77,24 +84,37 @@ def gather_pairs(re: Pointer, im: Pointer, source: Pointer, scales: Pointer, cou
         n, pairs = n + LANES, pairs + 2 * LANES
     for i in range(n, count):
         re[i], im[i] = source[2 * i] * scales[i], source[2 * i + 1] * scales[count + i]
-    n = count
-    while n < size:
-        vstore_part(re, n, size - n, vzero())
-        vstore_part(im, n, size - n, vzero())
-        n += LANES
+    fill_zeros(re, count, size)
+    fill_zeros(im, count, size)
+
+
+@device
+def fold_points(y: Pointer, x: Pointer, rows: int, columns: int, step: int) -> None:
+    """Fold points x [rows, columns] into y [rows, step]: row i + row -i in row i, row i - row -i in row -i, i < rows/2.
+
+    Loads and stores are whole vectors, so they read the next row too; the rest of a row of y is not used.
+    """
+    for n in range(0, columns, LANES):
+        vstore(y, n, vload(x, n))
+        if rows % 2 == 0:
+            vstore(y + rows // 2 * step, n, vload(x + rows // 2 * columns, n))
+    for i in range(1, (rows + 1) // 2):
+        near, far = x + i * columns, x + (rows - i) * columns
+        for n in range(0, columns, LANES):
+            a, b = vload(near, n), vload(far, n)
+            vstore(y + i * step, n, a + b)
+            vstore(y + (rows - i) * step, n, a - b)
 
 
 @device
 def fold_rows(x: Pointer, rows: int, size: int) -> None:
-    """Fold x [rows, size]: replace row i by row i + row -i, and row -i by row i - row -i, for 0 < i < rows/2."""
+    """Fold x [rows, size], whole vectors, in place."""
     for i in range(1, (rows + 1) // 2):
         near, far = x + i * size, x + (rows - i) * size
-        n = 0
-        while n < size:
-            a, b = vload_part(near, n, size - n), vload_part(far, n, size - n)
-            vstore_part(near, n, size - n, a + b)
-            vstore_part(far, n, size - n, a - b)
-            n += LANES
+        for n in range(0, size, LANES):
+            a, b = vload(near, n), vload(far, n)
+            vstore(near, n, a + b)
+            vstore(far, n, a - b)
 
 
 @device
@@ -117,7 +137,8 @@ def point(p: Pointer, row: int, column: int) -> Vector:
 def compute_first_round_real(
     re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:
-    """Compute A from N folded real points, four n2 at a time; w and twiddles [.., 2, P]: real and imaginary part."""
+    """Compute A from folded real points, four n2 at a time; w and twiddles [.., 2, P]: real and imaginary part."""
+    step = round_up(N2)
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
@@ -125,14 +146,14 @@ def compute_first_round_real(
         while n < N2:
             columns = each(add, n, first_four(N2 - 1 - n))
             real, imaginary = each(mul, each(point, re, 0, columns), first), copies(vzero(), FOUR)
-            near, far, v = N2, (N1 - 1) * N2, w + 2 * P + block
+            near, far, v = step, (N1 - 1) * step, w + 2 * P + block
             for _ in range(pairs):
                 real = each(vfma, each(point, re, near, columns), vload(v, 0), real)
                 imaginary = each(vfma, each(point, re, far, columns), vload(v, P), imaginary)
-                near, far, v = near + N2, far - N2, v + 2 * P
+                near, far, v = near + step, far - step, v + 2 * P
             if N1 % 2 == 0:
                 w_re = vload(w, 2 * P * half + block)
-                real = each(vfma, each(point, re, half * N2, columns), w_re, real)
+                real = each(vfma, each(point, re, half * step, columns), w_re, real)
             each(apply_twiddles, a_re, a_im, twiddles, columns, P, block, real, imaginary)
             n += 4
 
@@ -142,6 +163,7 @@ def compute_first_round(
     re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:  # fmt: skip
     """Compute A from folded complex points, two n2 at a time."""
+    step = round_up(N2)
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
@@ -153,16 +175,16 @@ def compute_first_round(
                 each(mul, each(point, im, 0, columns), first),
             )
             less, more = copies(vzero(), columns), copies(vzero(), columns)
-            near, far, v = N2, (N1 - 1) * N2, w + 2 * P + block
+            near, far, v = step, (N1 - 1) * step, w + 2 * P + block
             for _ in range(pairs):
                 w_re, w_im = vload(v, 0), vload(v, P)
                 real = each(vfma, each(point, re, near, columns), w_re, real)
                 imaginary = each(vfma, each(point, im, near, columns), w_re, imaginary)
                 less = each(vfma, each(point, im, far, columns), w_im, less)
                 more = each(vfma, each(point, re, far, columns), w_im, more)
-                near, far, v = near + N2, far - N2, v + 2 * P
+                near, far, v = near + step, far - step, v + 2 * P
             if N1 % 2 == 0:
-                w_re, middle = vload(w, 2 * P * half + block), half * N2
+                w_re, middle = vload(w, 2 * P * half + block), half * step
                 real = each(vfma, each(point, re, middle, columns), w_re, real)
                 imaginary = each(vfma, each(point, im, middle, columns), w_re, imaginary)
             real, imaginary = each(sub, real, less), each(add, imaginary, more)
@@ -242,24 +264,22 @@ def compute_second_round(
 
 @device
 def scatter_bins(
-    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, N1: int, P: int, contiguous: int
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, stop: int, N1: int, P: int
 ) -> None:  # fmt: skip
     """Set ``target[offsets[k]] = X[k] * scales[k]``; X [.., P] has N1 bins in a row.
 
-    ``contiguous``: the offsets are contiguous.
+    The offsets of the first ``stop`` bins are contiguous.
     """
     first, row = 0, source
     while first < count:
-        bins = min(N1, count - first)
-        if contiguous:
-            y, k = target + (offsets[0] + first), 0
-            while k < bins:
-                x = vload_part(row, k, bins - k)
-                vstore_part(y, k, bins - k, x * vload_part(scales, first + k, bins - k))
-                k += LANES
-        else:
-            for k in range(first, first + bins):
-                target[offsets[k]] = row[k - first] * scales[k]
+        bins, y, k = min(N1, count - first), target + (offsets[0] + first), 0
+        near = min(bins, stop - first)
+        while k < near:
+            x = vload(row, k) * vload_part(scales, first + k, near - k)
+            vstore_part(y, k, near - k, x)
+            k += LANES
+        for i in range(max(near, 0), bins):
+            target[offsets[first + i]] = row[i] * scales[first + i]
         first, row = first + N1, row + P
 
 
@@ -282,21 +302,21 @@ def scatter_pairs(
         first, row = first + N1, row + P
 
 
-def span_of_points(offsets: Pointer, count: int, run_start: int) -> Span:
-    """Return the span of the offsets of points or bins; they are contiguous from ``run_start`` on if it is not -1."""
-    if run_start < 0:
+def span_of_points(offsets: Pointer, count: int, first: int, stop: int) -> Span:
+    """Return the span of the offsets of points, which are contiguous from ``first`` up to ``stop`` if it is not 0."""
+    if stop == 0:
         return table(offsets, count)
-    require(run_start < count, "contiguous offsets after the last point")
-    return table(offsets + run_start, 1) + run(count - run_start)
+    require(0 <= first < stop <= count, "contiguous offsets that are not those of points")
+    return table(offsets + first, 1) + run(stop - first)
 
 
 class FourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
-    Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
-    from offsets ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. ``near_re`` is the index
-    of a point: from it on, the offsets of real parts are contiguous, and all points before it are zeros; -1 if there is
-    none. ``next_re``: the offsets of the bins' real parts are contiguous.
+    Inputs and outputs are anywhere, each with factors for its real and imaginary part: R points are read from offsets
+    ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the real
+    parts of points have contiguous offsets from ``first_re`` up to it, and all others are zeros. ``next_re`` is the
+    number of bins, from the first one, whose real parts have contiguous offsets.
     ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 
@@ -322,10 +342,12 @@ class FourierRow(Instruction):
     factors: Operand = reads("f32", 2, "K")
     has_im: bool
     wants_im: bool
-    near_re: int
-    near_im: int
-    next_re: bool
-    next_im: bool
+    first_re: int
+    stop_re: int
+    first_im: int
+    stop_im: int
+    next_re: int
+    next_im: int
     from_pairs: bool
     to_pairs: bool
     columns: int
@@ -342,8 +364,7 @@ class FourierRow(Instruction):
         yield Cut("M", 1, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, scratch=scratch)
 
     def _scratch(self) -> int:
-        """Return the number of f32 elements of scratch memory."""
-        return 2 * self.N1 * self.N2 + 4 * self.N2 * self.P
+        return count_scratch(self.N1, self.N2)
 
     def reaches(self) -> Iterator[Reach]:
         N1, N2, P, R, K = self.N1, self.N2, self.P, self.R, self.K
@@ -355,34 +376,57 @@ class FourierRow(Instruction):
             require(self.has_im and R > 0, "pairs of points that are not complex")
             yield self.x, rows_x + table(self.from_re, 1) + run(2 * R)
         else:
-            yield self.x, rows_x + span_of_points(self.from_re, R, self.near_re)
+            yield self.x, rows_x + span_of_points(self.from_re, R, self.first_re, self.stop_re)
             if self.has_im:
-                yield self.x, rows_x + span_of_points(self.from_im, R, self.near_im)
+                yield self.x, rows_x + span_of_points(self.from_im, R, self.first_im, self.stop_im)
         if self.to_pairs:
             require(self.wants_im and K > 0, "pairs of bins that are not complex")
             yield self.y, rows_y + table(self.to_re, 1) + run(2 * K)
         else:
-            yield self.y, rows_y + span_of_points(self.to_re, K, 0 if self.next_re else -1)
+            yield from self._reaches_of_bins(self.to_re, self.next_re)
             if self.wants_im:
-                yield self.y, rows_y + span_of_points(self.to_im, K, 0 if self.next_im else -1)
+                yield from self._reaches_of_bins(self.to_im, self.next_im)
         yield self.from_im, NOTHING
         yield self.to_im, NOTHING
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
+
+    def _reaches_of_bins(self, offsets: Pointer, stop: int) -> Iterator[Reach]:
+        require(0 <= stop <= self.K, "contiguous offsets that are not those of bins")
+        rows_y = table(self.rows_y, self.M)
+        yield self.y, rows_y + table(offsets, 1) + run(stop)
+        yield self.y, rows_y + table(offsets + stop, self.K - stop)
+
+
+@device
+def count_points(N1: int, N2: int) -> int:
+    """Return the number of f32 elements for the points of one part, read in whole vectors from any of them."""
+    return round_up(N1 * N2) + LANES
+
+
+@device
+def count_bins(N1: int, N2: int) -> int:
+    """Return the number of f32 elements for the folded points of one part, and then for its bins."""
+    return max(N1 * round_up(N2), N2 * round_up(N1))
+
+
+def count_scratch(N1: int, N2: int) -> int:
+    """Return the number of f32 elements of scratch memory: points, A, and folded points or bins, each in two parts."""
+    return 2 * (count_points(N1, N2) + N2 * round_up(N1) + count_bins(N1, N2))
 
 
 @device
 def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
     """Compute the bins of one row from its points, both in ``scratch``; LLVM knows the offsets of constant lengths."""
-    scratch, w1, twiddles, w2, K2 = row.scratch, row.w1, row.twiddles, row.w2, (row.K + N1 - 1) // N1
-    N, size = N1 * N2, N2 * P
-    re, im, a_re, a_im = scratch, scratch + N, scratch + 2 * N, scratch + 2 * N + size
-    x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
-    fold_rows(re, N1, N2)
+    w1, twiddles, w2, K2 = row.w1, row.twiddles, row.w2, (row.K + N1 - 1) // N1
+    re, part = row.scratch, count_points(N1, N2)
+    im, a_re, a_im = re + part, re + 2 * part, re + 2 * part + N2 * P
+    x_re, x_im = bins_of(row, N1, N2, P)
+    fold_points(x_re, re, N1, N2, round_up(N2))
     if row.has_im:
-        fold_rows(im, N1, N2)
-        compute_first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
+        fold_points(x_im, im, N1, N2, round_up(N2))
+        compute_first_round(x_re, x_im, a_re, a_im, w1, twiddles, N1, N2, P)
     else:
-        compute_first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
+        compute_first_round_real(x_re, a_re, a_im, w1, twiddles, N1, N2, P)
     fold_rows(a_re, N2, P)
     fold_rows(a_im, N2, P)
     if row.wants_im:
@@ -392,42 +436,75 @@ def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
 
 
 @device
-def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N1: int, P: int) -> None:
+def bins_of(row: FourierRow, N1: int, N2: int, P: int) -> tuple[Pointer, Pointer]:
+    """Return where the real and imaginary parts of bins are in ``scratch``."""
+    x_re = row.scratch + 2 * (count_points(N1, N2) + N2 * P)
+    return x_re, x_re + count_bins(N1, N2)
+
+
+@device
+def write_bins(row: FourierRow, target: Pointer, N1: int, N2: int, P: int) -> None:
     """Write the bins of one row to the target."""
     factors, to_re, K, wants_im = row.factors, row.to_re, row.K, row.wants_im
+    x_re, x_im = bins_of(row, N1, N2, P)
     if row.to_pairs:
         scatter_pairs(target + to_re[0], x_re, x_im, factors, K, N1, P)
     else:
         if wants_im:  # first, since a bin without an imaginary part may have the place of a real part
-            scatter_bins(target, x_im, row.to_im, factors + K, K, N1, P, row.next_im)
-        scatter_bins(target, x_re, to_re, factors, K, N1, P, row.next_re)
+            scatter_bins(target, x_im, row.to_im, factors + K, K, row.next_im, N1, P)
+        scatter_bins(target, x_re, to_re, factors, K, row.next_re, N1, P)
+
+
+@device
+def transform_row(row: FourierRow, m: int, N1: int, N2: int, P: int) -> None:
+    """Compute row m; LLVM knows the offsets and loops of constant lengths."""
+    source, target, R, N = row.x + row.rows_x[m], row.y + row.rows_y[m], row.R, N1 * N2
+    re, im, from_re, scales = row.scratch, row.scratch + count_points(N1, N2), row.from_re, row.scales
+    if row.from_pairs:
+        gather_pairs(re, im, source + from_re[0], scales, R, N)
+    else:
+        gather_points(re, source, from_re, scales, R, row.first_re, row.stop_re, N)
+        if row.has_im:
+            gather_points(im, source, row.from_im, scales + R, R, row.first_im, row.stop_im, N)
+    transform_points(row, N1, N2, P)
+    write_bins(row, target, N1, N2, P)
+
+
+@outline(FourierRow, "i64")
+def transform_256_points(row: FourierRow, m: int) -> None:
+    """Compute row m of 256 points."""
+    transform_row(row, m, LANES, LANES, LANES)
+
+
+@outline(FourierRow, "i64")
+def transform_512_points(row: FourierRow, m: int) -> None:
+    """Compute row m of 512 points."""
+    transform_row(row, m, LANES, 2 * LANES, LANES)
+
+
+@outline(FourierRow, "i64")
+def transform_lanes_of_points(row: FourierRow, m: int) -> None:
+    """Compute row m of a multiple of 16 points."""
+    transform_row(row, m, LANES, row.N2, LANES)
+
+
+@outline(FourierRow, "i64")
+def transform_any_points(row: FourierRow, m: int) -> None:
+    """Compute row m of any number of points."""
+    transform_row(row, m, row.N1, row.N2, row.P)
 
 
 @kernel
 def fourier(row: FourierRow) -> None:
     """Compute row by row; transforms of 256 and 512 points, the sizes of most models, have their own code."""
-    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
-    R, N1, N2, P, from_re, scales = row.R, row.N1, row.N2, row.P, row.from_re, row.scales
-    N = N1 * N2
-    x_re, x_im = scratch + 2 * (N + N2 * P), scratch + 2 * N + 3 * N2 * P
-    for m in range(M):
-        source, target = x + rows_x[m], y + rows_y[m]
-        if row.from_pairs:
-            gather_pairs(scratch, scratch + N, source + from_re[0], scales, R, N)
-        else:
-            gather_points(scratch, source, from_re, scales, R, row.near_re, N)
-            if row.has_im:
-                gather_points(scratch + N, source, row.from_im, scales + R, R, row.near_im, N)
+    N1, N2 = row.N1, row.N2
+    for m in range(row.M):
         if N1 == LANES and N2 == LANES:
-            transform_points(row, LANES, LANES, LANES)
+            transform_256_points(row, m)
         elif N1 == LANES and N2 == 2 * LANES:
-            transform_points(row, LANES, 2 * LANES, LANES)
+            transform_512_points(row, m)
         elif N1 == LANES:
-            transform_points(row, LANES, N2, LANES)
+            transform_lanes_of_points(row, m)
         else:
-            transform_points(row, N1, N2, P)
-        if N1 == LANES:
-            write_bins(row, target, x_re, x_im, LANES, LANES)
-        else:
-            write_bins(row, target, x_re, x_im, N1, P)
-    finish(row.finish, y, rows_y, M, row.columns)
+            transform_any_points(row, m)
+    finish(row.finish, row.y, row.rows_y, row.M, row.columns)

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from pulse.facts import Array
 from pulse.program.kernels.matmul.finish import ADD, FinishStep
-from pulse.program.kernels.spectral import FourierRow
+from pulse.program.kernels.spectral import FourierRow, count_scratch
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lowering import Lowering
 from pulse.program.spectral_basis import DftBasis, dft_tables, find_dft_basis
+
+Parts: TypeAlias = tuple[Array, Array | None]
+"""The offsets of real and imaginary parts; None without imaginary parts."""
 
 
 def find_bases(product: WindowProduct) -> list[DftBasis] | None:
@@ -80,12 +84,11 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
     from_re, from_im = offsets[points.re], no_offsets if points.im is None else offsets[points.im]
     to_im = no_offsets if bins.im is None else bins.im
     w1_operand, twiddles_operand, w2_operand = (lowering.add_constant(table) for table in (w1, twiddles, w2))
-    ones = np.ones(1)
     lowering.emit(
         FourierRow(
             x=product.x,
             y=product.y,
-            scratch=lowering.allocate_temporary((2 * first * second + 2 * twiddles.size,), product.x.dtype),
+            scratch=lowering.allocate_temporary((count_scratch(first, second),), product.x.dtype),
             M=len(product.rows_x),
             rows_x=lowering.add_table(product.rows_x),
             rows_y=lowering.add_table(product.rows_y),
@@ -105,10 +108,9 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
             factors=lowering.add_constant(bins.factors.astype(np.float32)),
             has_im=points.im is not None,
             wants_im=bins.im is not None,
-            near_re=find_contiguous_start(from_re, points.factors[0]),
-            near_im=find_contiguous_start(from_im, points.factors[1]),
-            next_re=find_contiguous_start(bins.re, ones) == 0,
-            next_im=find_contiguous_start(to_im, ones) == 0,
+            **find_contiguous(
+                (from_re, points.im if points.im is None else from_im), points.factors, (bins.re, bins.im)
+            ),
             from_pairs=are_pairs(from_re, None if points.im is None else from_im),
             to_pairs=are_pairs(bins.re, bins.im),
             columns=product.columns,
@@ -122,7 +124,31 @@ def are_pairs(re: Array, im: Array | None) -> bool:
     return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
 
 
-def find_contiguous_start(offsets: Array, factors: Array) -> int:
-    """Return the index of the first factor that is not zero if the offsets from there on are contiguous; else -1."""
-    first = int((factors != 0).argmax())
-    return first if (np.diff(offsets[first:]) == 1).all() else -1
+def find_contiguous(points: Parts, factors: Array, bins: Parts) -> dict[str, int]:
+    """Return the fields of ``FourierRow`` for contiguous offsets: real and imaginary parts of points, then of bins."""
+    (first_re, stop_re), (first_im, stop_im) = (_used_run(*part) for part in zip(points, factors))
+    next_re, next_im = (_count_contiguous(offsets) for offsets in bins)
+    return {
+        "first_re": first_re,
+        "stop_re": stop_re,
+        "next_re": next_re,
+        "first_im": first_im,
+        "stop_im": stop_im,
+        "next_im": next_im,
+    }
+
+
+def _used_run(offsets: Array | None, factors: Array) -> tuple[int, int]:
+    """Return the first point with a factor that is not zero, and the one after the last; zeros if there are gaps."""
+    (used,) = factors.nonzero()
+    if offsets is None or not len(used) or (np.diff(offsets[used[0] : used[-1] + 1]) != 1).any():
+        return 0, 0
+    return int(used[0]), int(used[-1]) + 1
+
+
+def _count_contiguous(offsets: Array | None) -> int:
+    """Return how many of the first offsets are contiguous."""
+    if offsets is None:
+        return 0
+    gaps = np.diff(offsets) != 1
+    return int(gaps.argmax()) + 1 if gaps.any() else len(offsets)

@@ -6,8 +6,8 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.ops.spectral import dft_matrix
-from pulse.program.kernels.spectral import FourierRow
-from pulse.program.lower.spectral import are_pairs, find_contiguous_start
+from pulse.program.kernels.spectral import FourierRow, count_scratch
+from pulse.program.lower.spectral import are_pairs, find_contiguous
 from pulse.program.spectral_basis import dft_tables, find_dft_basis
 from tests.noise import next_noise
 from tests.pulse.cases.build import floats, model, node
@@ -214,7 +214,7 @@ def test_the_kernel_agrees_with_the_product(length: int, parts: int, one_sided: 
     row = FourierRow(
         x=x,
         y=y,
-        scratch=np.zeros(2 * length + 2 * turns.size, np.float32),
+        scratch=np.zeros(count_scratch(first, second), np.float32),
         M=rows,
         rows_x=rows_x,
         rows_y=rows_y,
@@ -234,10 +234,7 @@ def test_the_kernel_agrees_with_the_product(length: int, parts: int, one_sided: 
         factors=kept_bins.factors.astype(np.float32),
         has_im=points.im is not None,
         wants_im=True,
-        near_re=find_contiguous_start(points.re, points.factors[0]),
-        near_im=find_contiguous_start(from_im, points.factors[0]),
-        next_re=find_contiguous_start(kept_bins.re, np.ones(1)) == 0,
-        next_im=find_contiguous_start(to_im, np.ones(1)) == 0,
+        **find_contiguous((points.re, points.im), points.factors, (kept_bins.re, kept_bins.im)),
         from_pairs=pairs and are_pairs(points.re, points.im),
         to_pairs=pairs and are_pairs(kept_bins.re, kept_bins.im),
         columns=matrix.shape[1],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from pulse.jit.language.dispatch import outline
 from pulse.jit.language.simd import (
     LANES,
     Vector,
@@ -14,11 +15,13 @@ from pulse.jit.language.simd import (
     vselect,
     vstore,
     vstore_part,
+    vzero,
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
+from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 STEPS = (
@@ -147,33 +150,55 @@ def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vec
 
 
 @device
-def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
-    """Apply one step to the columns from n, of which ``rest`` exist, of row m."""
-    code = step.code
-    if code == PRELU:
-        return scale_negative(v, vload_part(step.operand, n, rest))
-    if code == MUL_ROUND:
-        return vround(v * vload_part(step.operand, n, rest))
-    if code == ADD:
-        return v + vload_part(step.operand, step.rows[m] + n, rest)
-    v, _ = apply_to_two(v, v, code, step.parameter)
-    return v
+def apply_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, n: int, columns: int) -> None:
+    """Apply a step to at most 16 columns, from n, of all rows, two at a time."""
+    code, p, operand, offsets = step.code, step.parameter, step.operand, step.rows
+    by_column = code in (PRELU, MUL_ROUND)
+    w = vload_part(operand, n, columns) if by_column else vzero()
+    for m in range(0, rows, 2):
+        other = min(m + 1, rows - 1)  # the last row twice, with the same result
+        near, far = y + (rows_y[m] + n), y + (rows_y[other] + n)
+        u, v = vload_part(near, 0, columns), vload_part(far, 0, columns)
+        if code == PRELU:
+            u, v = scale_negative(u, w), scale_negative(v, w)
+        elif code == MUL_ROUND:
+            u, v = vround(u * w), vround(v * w)
+        elif code == ADD:
+            u = u + vload_part(operand, offsets[m] + n, columns)
+            v = v + vload_part(operand, offsets[other] + n, columns)
+        else:
+            u, v = apply_to_two(u, v, code, p)
+        store_columns(near, columns, u)
+        store_columns(far, columns, v)
 
 
 @device
-def apply_step_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tuple[Vector, Vector]:
-    """Apply a step as ``apply_step``, to two whole vectors, the columns from n. The step is read once."""
-    code = step.code
-    if code == PRELU:
-        w = step.operand + n
-        return scale_negative(u, vload(w, 0)), scale_negative(v, vload(w, LANES))
-    if code == MUL_ROUND:
-        w = step.operand + n
-        return vround(u * vload(w, 0)), vround(v * vload(w, LANES))
-    if code == ADD:
-        w = step.operand + step.rows[m] + n
-        return u + vload(w, 0), v + vload(w, LANES)
-    return apply_to_two(u, v, code, step.parameter)
+def apply_to_run(row: Finish, y: Pointer, rows_y: Pointer, columns: int) -> None:
+    """Apply all steps to one long row, 32 columns at a time; no step has an operand by column."""
+    p, n = y + rows_y[0], 0
+    while n + 2 * LANES <= columns:
+        u, v = vload(p, n), vload(p, n + LANES)
+        for i in range(row.step_count):
+            step = row.steps[i]
+            if step.code == ADD:
+                w = step.operand + step.rows[0] + n
+                u, v = u + vload(w, 0), v + vload(w, LANES)
+            else:
+                u, v = apply_to_two(u, v, step.code, step.parameter)
+        vstore(p, n, u)
+        vstore(p, n + LANES, v)
+        n += 2 * LANES
+    while n < columns:
+        rest = columns - n
+        u = vload_part(p, n, rest)
+        for i in range(row.step_count):
+            step = row.steps[i]
+            if step.code == ADD:
+                u = u + vload_part(step.operand + step.rows[0], n, rest)
+            else:
+                u, _ = apply_to_two(u, u, step.code, step.parameter)
+        store_columns(p + n, rest, u)
+        n += LANES
 
 
 @device
@@ -199,28 +224,21 @@ def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int)
             )
 
 
-@device
-def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+@outline(Finish, "f32*", "i64*", "i64", "i64")
+def apply_finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Apply the steps or the gate to M rows of N columns."""
-    count, steps = row.step_count, row.steps
     if row.gate_count > 0:
         combine_gates(row.gates[0], y, rows_y, M, N)
-        return
-    if count == 0:
-        return
-    rows, columns = (min(M, 1), M * N) if row.flat else (M, N)
-    for m in range(rows):
-        p, n = y + rows_y[m], 0
-        while n + 2 * LANES <= columns:
-            u, v = vload(p, n), vload(p, n + LANES)
-            for i in range(count):
-                u, v = apply_step_to_two(u, v, steps[i], m, n)
-            vstore(p, n, u)
-            vstore(p, n + LANES, v)
-            n += 2 * LANES
-        while n < columns:
-            v = vload_part(p, n, columns - n)
-            for i in range(count):
-                v = apply_step(v, steps[i], m, n, columns - n)
-            vstore_part(p, n, columns - n, v)
-            n += LANES
+    elif row.flat:
+        apply_to_run(row, y, rows_y, M * N)
+    else:
+        for i in range(row.step_count):
+            for n in range(0, N, LANES):
+                apply_to_rows(row.steps[i], y, rows_y, M, n, min(LANES, N - n))
+
+
+@device
+def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+    """Apply the steps or the gate, if there are any, to M rows of N columns."""
+    if M > 0 and row.gate_count + row.step_count > 0:
+        apply_finish(row, y, rows_y, M, N)

@@ -17,9 +17,9 @@ from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.lstm_interleaved import InterleavedLstmRow, four_gates_by_unit
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRow
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
-from pulse.program.kernels.spectral import FourierRow
+from pulse.program.kernels.spectral import FourierRow, count_scratch
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
-from pulse.program.lower.spectral import are_pairs, find_contiguous_start
+from pulse.program.lower.spectral import are_pairs, find_contiguous
 from pulse.program.spectral_basis import dft_tables, find_dft_basis
 from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
@@ -156,7 +156,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
         "finish": finish_of(),
     }
     x, y = next_noise(rng, LANES, M * reach), next_noise(rng, LANES, M * width)
-    scratch = np.zeros((LANES, 2 * length + 2 * twiddles.size), np.float32)
+    scratch = np.zeros((LANES, count_scratch(first, second)), np.float32)
     singles = [
         FourierRow(
             **common,
@@ -166,10 +166,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
             P=w1.shape[2],
             w1=w1,
             twiddles=twiddles,
-            near_re=find_contiguous_start(points.re, points.factors[0]),
-            near_im=find_contiguous_start(from_im, points.factors[-1]),
-            next_re=find_contiguous_start(kept_bins.re, np.ones(1)) == 0,
-            next_im=find_contiguous_start(dft.bins.im, np.ones(1)) == 0,
+            **find_contiguous((points.re, points.im), points.factors, (kept_bins.re, dft.bins.im)),
             from_pairs=are_pairs(points.re, points.im),
             to_pairs=wants_im and are_pairs(kept_bins.re, dft.bins.im),
         )
