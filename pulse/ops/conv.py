@@ -11,7 +11,7 @@ from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.dims import unify
+from pulse.ops.dims import require_at_least, unify
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, TrimmedWindow, Whole, Window
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
@@ -52,6 +52,16 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
     if not any(itertools.chain.from_iterable(amounts)):
         return x
     return np.pad(x, [(0, 0)] * (x.ndim - len(pads)) + amounts, constant_values=fill)
+
+
+def require_frames(x: TypedFact, pads: Pads) -> None:
+    """Require that each padded axis has a size: an assumption of the scope if the stream may be too short for it.
+
+    Raises FactError: it never has
+    """
+    for dim, pair in zip(x.shape[2:], pads):
+        if pair != NO_PAD:
+            require_at_least(dim, ZERO, f"padding {pair[0]}:{pair[1]}")
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
@@ -124,6 +134,7 @@ class Conv(Op):
             raise FactError(f"{w.shape[0]} output channels cannot be divided into {self.group} groups")
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[0], "bias")
+        require_frames(x, self.pads)
         spatial = [
             (x.shape[axis + 2] + sum(pads, ZERO) - kernel_span(w, axis, self.dilations)) // stride + 1
             for axis, (pads, stride) in enumerate(zip(self.pads, self.strides))

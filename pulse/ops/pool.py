@@ -11,7 +11,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.conv import Pads, pad_spatial, pads_text, windows, without_pad
+from pulse.ops.conv import Pads, pad_spatial, pads_text, require_frames, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.work import Work
 from pulse.support.record import record
@@ -54,6 +54,7 @@ class Pool(Op):
         rank = len(self.kernel)
         if x.rank != rank + 2:
             raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank}")
+        require_frames(x, self.pads)
         spatial = [
             (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis)) // self.strides[axis] + 1
             for axis in range(rank)

@@ -267,7 +267,7 @@ class Lowering:
         """Copy one tensor onto another of the same shape, in as few loops as possible."""
         loops = Loops.over(target.shape, [source.strides, target.strides], target.order).pad(COPY_LOOPS)
         if len(loops.sizes) > COPY_LOOPS:
-            raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
+            raise self.no_kernel(f"a copy over {len(loops.sizes)} separate axes")
         a, b = loops.strides
         steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
         self.emit(CopyRow(src=source, dst=target, size=source.dtype.itemsize, **steps))

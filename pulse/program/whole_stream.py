@@ -12,9 +12,15 @@ from pulse.program.program import Program
 from pulse.program.streams.state import State
 
 
-def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:
-    """Return all valid frames of a new stream of whole inputs, flush included; ``fill`` pads the last pulse."""
-    return run_whole(spawn_with_inputs(program, feeds), feeds, fill)[0]
+def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float | None = None) -> dict[str, Array]:
+    """Return all valid frames of a new stream of whole inputs, flush included.
+
+    fill  pads the last pulse; by default NaN, which shows where padding is read, or 0 if the program cannot take it
+    """
+    state = spawn_with_inputs(program, feeds)
+    if fill is None:
+        fill = np.nan if state.takes_nan_padding else 0.0
+    return run_whole(state, feeds, fill)[0]
 
 
 def spawn_with_inputs(program: Program, feeds: Mapping[str, Array]) -> State:

@@ -106,6 +106,7 @@ class RuntimeState(State):
         super().__init__(program, constants)
         self._program = program
         self._memory: dict[str, Array] = {}
+        self.takes_nan_padding = not program.network.checks
         self._clear()
 
     def _clear(self) -> None:

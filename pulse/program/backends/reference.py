@@ -129,6 +129,7 @@ class ReferenceState(State):
         self._next: dict[int, list[Array]] = {}
         """The next memory, collected while a pulse runs; it replaces the memory when the pulse is complete."""
         self.counts_faults = bool(program.network.checks or program.sites)
+        self.takes_nan_padding = not (program.read_back and program.checked)
         self._clear()
 
     def _clear(self) -> None:

@@ -96,9 +96,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
         inputs = [lowering.order_axes(value, order) for value in inputs]
         loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(loops.sizes) > CHAIN_LOOPS:
-        raise CompileError(
-            f"{lowering.node} ({lowering.op}): elementwise over {len(loops.sizes)} separate axes is not supported"
-        )
+        raise lowering.no_kernel(f"elementwise functions over {len(loops.sizes)} separate axes")
     loops = loops.pad(CHAIN_LOOPS)
     target_strides, *strides = loops.strides
 

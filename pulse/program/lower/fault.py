@@ -15,6 +15,7 @@ from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 MAX_LOOPS = 3
 """Maximum number of loops of a check; a tensor with more separate axes is refused."""
@@ -78,7 +79,10 @@ def count_faults(
     x = checked if axis is None else checked.part(axis, 0, 1)
     loops = Loops.over(x.shape, [x.strides], x.order).pad(MAX_LOOPS)
     if len(loops.sizes) > MAX_LOOPS:
-        raise CompileError(f"{node} ({op}): a check over {len(loops.sizes)} separate axes is not supported")
+        raise CompileError(
+            f"{node} ({op}): no kernel for a check over {len(loops.sizes)} separate axes; "
+            f"use {spell('backend', 'numpy')}"
+        )
     if 0 in operand.shape:
         return node_count
     reals = np.issubdtype(x.dtype, np.floating)

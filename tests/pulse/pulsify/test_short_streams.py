@@ -15,12 +15,19 @@ KERNEL = 3
 def after_a_window(last: onnx.NodeProto) -> onnx.ModelProto:
     """A pool of three frames without padding, then a node that adds frames."""
     pool = node("MaxPool", "x", "p", kernel_shape=[KERNEL])
-    constants = {"pads": np.array([0, 0, 2, 0, 0, 1]), "k": floats("k", 1, 2, 2)}
+    constants = {"pads": np.array([0, 0, 2, 0, 0, 1]), "k": floats("k", 1, 2, 2), "w": floats("w", 2, 2, 1)}
     return model([pool, last], {"x": floats("x", 1, 2, 9)}, constants, stream={"x": 2})
 
 
 @pytest.mark.parametrize(
-    "last", [node("Pad", "p pads", "y"), node("Concat", "k p", "y", axis=2)], ids=["padded", "joined"]
+    "last",
+    [
+        node("Pad", "p pads", "y"),
+        node("Concat", "k p", "y", axis=2),
+        node("Conv", "p w", "y", pads=[0, 2]),
+        node("AveragePool", "p", "y", kernel_shape=[2], pads=[1, 0]),
+    ],
+    ids=["padded", "joined", "convolved", "pooled"],
 )
 def test_the_stream_refuses_the_lengths_that_offline_does(last: onnx.NodeProto) -> None:
     proto = after_a_window(last)
