@@ -212,7 +212,9 @@ def test_other_loops_are_refused_by_their_line(forward: Callable[[Any, Any], Any
 
 def test_an_unsupported_complex_function_is_refused_by_its_line() -> None:
     for function, operator in ((torch.sqrt, "sqrt"), (torch.linalg.inv, "linalg_inv_ex")):
-        module = Looping(lambda self, x, of=function: of(torch.complex(x[..., :1, None], x[..., :1, None])).real)
+        module = Looping(
+            lambda self, x, of=function: of(torch.complex(x[..., :1, None], x[..., :1, None])).real
+        )
         with pytest.raises(
             LoadError, match=rf"does not support complex numbers in test_loops\.py line \d+ \({operator}\)"
         ):
