@@ -54,30 +54,34 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
                 f"is: {spell('dynamic', {})}"
             )
         if fitting:
-            found = fitting[0]
+            time_axes = fitting[0]
             if choices is not alone:
-                return found
+                return time_axes
             return next(
-                (more for more in _extend(examples, axes, found) if _runs(module, examples, more, shapes)),
-                found,
+                (
+                    more
+                    for more in _extend(examples, axes, time_axes)
+                    if _runs(module, examples, more, shapes)
+                ),
+                time_axes,
             )
     return {}
 
 
 def _extend(
-    examples: Mapping[str, Array], axes: list[tuple[str, int]], found: InputAxes
+    examples: Mapping[str, Array], axes: list[tuple[str, int]], time_axes: InputAxes
 ) -> Iterator[InputAxes]:
-    """Yield the axis that was found with those of its length in all other inputs, each of which has it once.
+    """Yield the axis that was found, with those of its length in all other inputs, each of which has it once.
 
     A module that reads only a part of an input, such as a loop over the frames of another one, takes either alone.
     """
-    ((name, axis),) = ((name, axis) for name, named_axes in found.items() for axis in named_axes)
+    ((name, axis),) = ((name, axis) for name, named_axes in time_axes.items() for axis in named_axes)
     size = examples[name].shape[axis]
     others = [
         (other, place) for other, place in axes if other != name and examples[other].shape[place] == size
     ]
     if others and len(dict(others)) == len(others):
-        yield found | {other: {place: SYMBOL} for other, place in others}
+        yield time_axes | {other: {place: SYMBOL} for other, place in others}
 
 
 def _axes_of_equal_length(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:

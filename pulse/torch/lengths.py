@@ -87,13 +87,13 @@ def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
     return [_fill_in(dict(_read_lengths(entry, traced)), traced) for entry in cast("Sequence[Any]", lengths)]
 
 
-def _fill_in(given: Lengths, traced: Lengths) -> Lengths:
+def _fill_in(chosen: Lengths, traced: Lengths) -> Lengths:
     """Return the lengths of all symbols; multiples of a given one follow it, others are the example's."""
-    filled = {**traced, **given}
-    for symbol in traced.keys() - given.keys():
+    filled = {**traced, **chosen}
+    for symbol in traced.keys() - chosen.keys():
         factor, name = split_multiple(symbol)
-        if name in given:
-            filled[symbol] = factor * given[name]
+        if name in chosen:
+            filled[symbol] = factor * chosen[name]
     return filled
 
 

@@ -68,8 +68,8 @@ def find_shift(
     node, path = find_moved(graph, outlet, MOVES)
     if not path or not isinstance(node.op, MatMul):
         return None
-    taken = [graph.nodes[node_id] for node_id in path if isinstance(graph.nodes[node_id].op, GatherElements)]
-    if not all(static(each.inputs[1]) for each in taken):
+    nodes = [graph.nodes[node_id] for node_id in path]
+    if not all(static(node.inputs[1]) for node in nodes if isinstance(node.op, GatherElements)):
         return None
     fact = graph.fact(OutletId(node.id))
     causal, orders = fact.shape[-1] == rows, set[tuple[int, ...]]()

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
-from pulse.torch.replacements.loop_values import are_alike, are_equal, constant_numbers, find_levels, is_frame
+from pulse.torch.replacements.loop_values import (
+    are_alike,
+    are_equal,
+    are_steps,
+    constant_numbers,
+    find_levels,
+    is_frame,
+)
 from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 
 LOOP_HELP = (
@@ -182,7 +189,7 @@ class _Body:
             and any(level is not None for level in levels)
             and all(level is None or level < step for step, level in enumerate(levels))
         ):
-            return self._operation(values) if _are_steps(values) else self._add_state(values)
+            return self._operation(values) if are_steps(values) else self._add_state(values)
         constants = [constant_numbers(value) for value in values]
         if all(constant is not None for constant in constants):
             if all(are_equal(constant, constants[0]) for constant in constants):
@@ -426,20 +433,6 @@ class _Body:
             last_values.append((value, len(self._next_states)))
             self._next_states.append(self._add_node("Identity", [inner], value))
         return last_values
-
-
-def _are_steps(values: Sequence[Any]) -> bool:
-    """Return whether the first step, too, computes its value from a state: then that is the state, not the value."""
-    first, *others = [value.producer() for value in values]
-    if first is None or first.domain == LOOP_DOMAIN or not first.inputs:
-        return False
-    if not all(node is not None and are_alike(first, node) for node in others):
-        return False
-    pairs = zip(first.inputs, others[0].inputs)
-    return all(
-        (left is None) == (right is None) and (left is None or left.shape == right.shape)
-        for left, right in pairs
-    )
 
 
 def _use_instead(graph: Any, old: Any, new: Any) -> None:

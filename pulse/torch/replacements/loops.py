@@ -170,7 +170,7 @@ class FrameLoops:
             others[0] %= first.dim()
         elif isinstance(others[0], tuple) and ... in others[0]:
             place = others[0].index(...)
-            whole = (slice(None),) * (first.dim() - len(_selecting(others[0])) + 1)
+            whole = (slice(None),) * (first.dim() - len(_entries_of_axes(others[0])) + 1)
             others = [(*others[0][:place], *whole, *others[0][place + 1 :])]
         result = self.result(name, function, (real if is_list else real[0], *others), named)
         if result is None:
@@ -253,7 +253,7 @@ class FrameLoops:
         """Return the axis that an entry of an index selects from; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry in (None, ...) for entry in entries):
             return None
-        before, after = _selecting(entries[:place]), _selecting(entries[place:])
+        before, after = _entries_of_axes(entries[:place]), _entries_of_axes(entries[place:])
         return x.dim() - len(after) if ... in before else len(before)
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
@@ -366,7 +366,7 @@ class FrameLoops:
         )
 
 
-def _selecting(entries: Any) -> list[Any]:
+def _entries_of_axes(entries: Any) -> list[Any]:
     """Return the entries of an index that do not add an axis."""
     return [entry for entry in entries if entry is not None]
 

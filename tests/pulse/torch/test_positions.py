@@ -114,10 +114,11 @@ class Strided(RelativeAttention):
 
     def place(self, q: Any, k: Any, distances: Any) -> Any:
         frames = len(distances)
-        near = self.table[100 - frames : 99 + frames].reshape(2 * frames - 1, 4)
+        near = self.table[100 - frames : 99 + frames]
         return q, k, self.shift(torch.matmul(q, near.t()), frames)
 
     def shift(self, scores: Any, frames: int) -> Any:
+        assert scores.shape[-1] == 2 * frames - 1
         *batch, rows, columns = scores.stride()
         return scores.as_strided(
             (1, 2, frames, frames), (*batch, rows - columns, columns), storage_offset=columns * (frames - 1)
