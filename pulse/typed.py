@@ -172,8 +172,9 @@ class TypedNetwork:
                     f"each call takes the next chunk, {spell('states', {})} says so"
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); name the one of the stream with {spell('symbol')}, "
-                f"and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
+                f"inputs have {len(symbols)} symbols ({names}); write a multiple of another one as such ('32*T' in "
+                "the shape of an input, or in dynamic= of from_torch), or name the one of the stream with "
+                f"{spell('symbol')}, and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
         for candidate in symbols:
             if symbol in (candidate, candidate.name):

@@ -66,15 +66,15 @@ def prove_programs(
     domain = find_domain(model, oracle, noise_length, ranges)
     observed = _CoverageCounter(model)
     records: list[TrialRecord] = []
-    skipped: list[int] = []
+    skipped: dict[int, str] = {}
     worst = LargestError()
     divergence: Divergence | None = None
     for index, trial in enumerate(trials.trials):
         feeds = draw_feeds(model, trial.length, trial.signal, (choice.seed, index), ranges, domain)
         try:
             expected = ExpectedOutputs(oracle, feeds, choice.seed)
-        except InputError:
-            skipped.append(trial.length)
+        except InputError as error:
+            skipped.setdefault(trial.length, str(error))
             continue
         trial_programs = [
             p
@@ -93,9 +93,10 @@ def prove_programs(
         if divergence is not None:
             break
     if not records:
+        longest = max(skipped)
         raise PulsifyError(
-            f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
-            f"{spell('lengths')}"
+            f"the offline model runs at none of the lengths {sorted(skipped)}; at {longest}: {skipped[longest]}; "
+            f"give lengths that it takes with {spell('lengths')}"
         )
     original_record: OriginalRecord | None = None
     if divergence is None and original is not None:
@@ -106,7 +107,7 @@ def prove_programs(
         model=model,
         backends=tuple(program.backend for program in programs),
         tried=tuple(records),
-        skipped=tuple(dict.fromkeys(skipped)),
+        skipped=tuple(skipped),
         outputs=observed.coverage(),
         trials=trials,
         seed=choice.seed,

@@ -163,12 +163,14 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
         return True
 
     info = np.iinfo(port.dtype)
-    if not is_accepted(1):
+    highest, lowest = min(int(info.max), MAX_INTEGER), min(-int(info.min), MAX_INTEGER)
+    starts = 1, 0, *(1 << power for power in range(1, highest.bit_length()))
+    start = next(filter(is_accepted, starts), None)
+    if start is None:
         return 0, 1
-    high = _furthest(is_accepted, 1, min(int(info.max), MAX_INTEGER))
-    largest_negative = min(-int(info.min), MAX_INTEGER)
-    low = -_furthest(lambda value: is_accepted(-value), 0, largest_negative)
-    return (1 if low == 0 and not is_accepted(0) else low), high
+    return -_furthest(lambda value: is_accepted(-value), -start, lowest), _furthest(
+        is_accepted, start, highest
+    )
 
 
 def _furthest(is_accepted: Callable[[int], bool], low: int, high: int) -> int:

@@ -1,17 +1,20 @@
 """The arguments of a module: examples and dynamic axes by the names of forward's parameters."""
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from pulse.torch.lengths import Lengths
+from pulse.torch.lengths import Lengths, split_multiple
 
 AxisNames: TypeAlias = Mapping[int, str]
 Dynamic: TypeAlias = Mapping[Any, AxisNames]
 """Dynamic axes by the name of an input, or its position."""
+
+_SYMBOL = re.compile(r"([1-9][0-9]*\*)?[^\W\d]\w*")
 
 
 @record
@@ -119,9 +122,10 @@ def _require_axes(torch: Any, name: str, value: Any, symbols: AxisNames) -> None
             f'dynamic of {name}: {symbols!r} names no symbols; give axis and name, as in {{"{name}": {{0: "T"}}}}'
         )
     for axis, symbol in symbols.items():
-        if not isinstance(cast("Any", symbol), str) or not symbol.isidentifier():
+        if not isinstance(cast("Any", symbol), str) or not _SYMBOL.fullmatch(symbol):
             raise InputError(
-                f"dynamic of {name}, axis {axis}: {symbol!r} is not a name; give one such as 'T'"
+                f"dynamic of {name}, axis {axis}: {symbol!r} is not a name; give one such as 'T', or a multiple of "
+                "one such as '32*T'"
             )
         if not 0 <= axis < value.dim():
             raise InputError(f"input {name} has {value.dim()} axes, so none is {axis}; count from 0")
@@ -133,16 +137,27 @@ def _require_axes(torch: Any, name: str, value: Any, symbols: AxisNames) -> None
 
 
 def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNames]) -> None:
+    """Raise InputError unless each symbol has one length, and its multiples have multiples of it."""
+    sizes = [
+        (name, *split_multiple(symbol), int(arguments[name].shape[axis]))
+        for name, symbols in axes.items()
+        for axis, symbol in symbols.items()
+    ]
     first: dict[str, tuple[str, int]] = {}
-    for name, symbols in axes.items():
-        for axis, symbol in symbols.items():
-            frames = int(arguments[name].shape[axis])
-            other, count = first.setdefault(symbol, (name, frames))
-            if frames != count:
-                raise InputError(
-                    f"{symbol} is {count} frames in the example of {other} and {frames} in the example of {name}; give "
-                    "examples of one length, or two names for the axes"
-                )
+    for name, factor, symbol, frames in sorted(sizes, key=lambda size: size[1] > 1):
+        if factor > 1 and symbol not in first:
+            raise InputError(
+                f"dynamic of {name}: {factor}*{symbol} is a multiple of {symbol}, which no axis is"
+            )
+        other, count = first.setdefault(symbol, (name, frames))
+        if frames != factor * count:
+            ways_out = "two names for the axes" + (
+                "" if factor > 1 or frames % count else f", or the multiple '{frames // count}*{symbol}'"
+            )
+            raise InputError(
+                f"{symbol} is {count} frames in the example of {other} and {frames} in the example of {name}"
+                f"{f', which is {factor}*{symbol}' if factor > 1 else ''}; give examples of one length, or {ways_out}"
+            )
 
 
 def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:

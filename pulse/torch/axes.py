@@ -1,7 +1,7 @@
 """The time axis of a module, found by trying other lengths."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, zip_longest
+from itertools import chain, islice, product, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +23,8 @@ InputAxes: TypeAlias = dict[str, dict[int, str]]
 def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> InputAxes:
     """Return the one axis, or one axis of each of several inputs, along which the module runs at another length.
 
+    Axes of several inputs have one length, or multiples of the shortest one (``32*T``).
+
     examples  the examples of all inputs that are tensors
     Returns   nothing if the module takes the example's lengths only
     Raises    InputError: the module runs at other lengths along several axes, or not on the example
@@ -39,7 +41,11 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
         if value.shape[axis] >= MIN_LENGTH
     ]
     alone: list[InputAxes] = [{name: {axis: SYMBOL}} for name, axis in axes]
-    for choices in (alone, list(_axes_of_equal_length(examples, axes))):
+    for choices in (
+        alone,
+        list(_axes_of_equal_length(examples, axes)),
+        list(_axes_in_proportion(examples, axes)),
+    ):
         fitting = [choice for choice in choices if _runs(module, examples, choice, shapes)]
         if len(fitting) > 1:
             listed = "; ".join(spell("dynamic", choice) for choice in fitting)
@@ -48,8 +54,34 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
                 f"is: {spell('dynamic', {})}"
             )
         if fitting:
-            return fitting[0]
+            time_axes = fitting[0]
+            if choices is not alone:
+                return time_axes
+            return next(
+                (
+                    more
+                    for more in _extend(examples, axes, time_axes)
+                    if _runs(module, examples, more, shapes)
+                ),
+                time_axes,
+            )
     return {}
+
+
+def _extend(
+    examples: Mapping[str, Array], axes: list[tuple[str, int]], time_axes: InputAxes
+) -> Iterator[InputAxes]:
+    """Yield the axis that was found, with those of its length in all other inputs, each of which has it once.
+
+    A module that reads only a part of an input, such as a loop over the frames of another one, takes either alone.
+    """
+    ((name, axis),) = ((name, axis) for name, named_axes in time_axes.items() for axis in named_axes)
+    size = examples[name].shape[axis]
+    others = [
+        (other, place) for other, place in axes if other != name and examples[other].shape[place] == size
+    ]
+    if others and len(dict(others)) == len(others):
+        yield time_axes | {other: {place: SYMBOL} for other, place in others}
 
 
 def _axes_of_equal_length(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:
@@ -61,13 +93,30 @@ def _axes_of_equal_length(examples: Mapping[str, Array], axes: list[tuple[str, i
             yield {name: {axis: SYMBOL} for name, axis in axes_of_size}
 
 
+def _axes_in_proportion(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:
+    """Yield sets of one axis of each input, all multiples of the shortest: features, and the samples of each frame."""
+    for size in sorted({examples[name].shape[axis] for name, axis in axes}):
+        options: dict[str, list[tuple[int, int]]] = {}
+        for name, axis in axes:
+            times, rest = divmod(examples[name].shape[axis], size)
+            if not rest:
+                options.setdefault(name, []).append((axis, times))
+        if len(options) > 1:
+            for chosen in islice(product(*options.values()), MAX_TRIALS):
+                if len({times for _, times in chosen}) > 1:
+                    yield {
+                        name: {axis: f"{times}*{SYMBOL}" if times > 1 else SYMBOL}
+                        for name, (axis, times) in zip(options, chosen)
+                    }
+
+
 def _runs(
     module: RunWhole, examples: Mapping[str, Array], axes: InputAxes, shapes: list[tuple[int, ...]]
 ) -> bool:
     """Return whether the module runs at another length and its outputs change their shapes."""
     samples = {name: SampledInputs(value, axes.get(name, {})) for name, value in examples.items()}
     sample_lengths = lengths_of(samples)
-    shorter, longer = variations(sample_lengths, [SYMBOL])
+    shorter, longer = variations(sample_lengths, list(sample_lengths))
     trials = [length for length in chain(*zip_longest(longer, shorter)) if length is not None]
     for lengths in trials[:MAX_TRIALS]:
         try:

@@ -12,7 +12,7 @@ from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs, Oracle
 from pulse.torch.advice import BAKED_HELP, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
-from pulse.torch.lengths import Lengths, even_length, format_lengths, variations
+from pulse.torch.lengths import Lengths, even_length, format_lengths, multiples_by_name, variations
 
 RunWhole: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 """A function of whole inputs to whole outputs; raises InputError for lengths that it does not take."""
@@ -98,7 +98,7 @@ class Comparison:
 
     def _vary(self) -> list[str]:
         """Vary each symbol alone; those that cannot change alone, in proportion with all others."""
-        tried = {symbol: self._try([symbol]) for symbol in self.lengths}
+        tried = {name: self._try(symbols) for name, symbols in multiples_by_name(self.lengths).items()}
         if len(tried) > 1 and not all(outcome.has_varied for outcome in tried.values()):
             together = self._try(list(self.lengths))
             tried = {symbol: outcome if outcome.has_varied else together for symbol, outcome in tried.items()}
@@ -139,14 +139,24 @@ class Comparison:
         """Return whether one was compared, and why the model refuses others: a refusal is not an error."""
         model_refusal = ""
         for lengths in shorter:
+            feeds = draw_inputs(self.samples, lengths, self._rng)
             try:
-                self.bind(draw_inputs(self.samples, lengths, self._rng))
+                self.bind(feeds)
             except InputError as error:
-                model_refusal = model_refusal or str(error)
+                if not model_refusal and self._takes(feeds):
+                    model_refusal = str(error)
                 continue
             if self._refusal(lengths) is None:
                 return True, model_refusal
         return False, model_refusal
+
+    def _takes(self, feeds: dict[str, Array]) -> bool:
+        """Return whether the module runs on these inputs."""
+        try:
+            self.module(feeds)
+        except InputError:
+            return False
+        return True
 
     def _refusal(self, lengths: Lengths) -> str | None:
         """Return why the module does not take these lengths; None if it does, and the model equals it."""

@@ -13,6 +13,7 @@ from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, DATA_HELP, author_line, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.lengths import split_multiple
 from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.replacements.branches import note_branches
 from pulse.torch.replacements.filling_caches import keep_full_caches
@@ -85,15 +86,17 @@ def export(request: ExportRequest) -> Export:
 
 
 @contextlib.contextmanager
-def _export_calls(torch: Any, module: Any) -> Generator[None]:
+def _export_calls(torch: Any, module: Any, call: ModuleCall) -> Generator[None]:
     """Within this context, change the module's calls to those that the exporter can follow.
 
+    Axes of one symbol have one size: PyTorch would find that only where they meet.
     Outputs that are inputs are copied: the exporter leaves such inputs out. Outputs that are not tensors are dropped.
     What a call stores, such as a table of positions for the next one, is removed: it holds no numbers.
     """
     attributes: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
-    def keep(*_: Any) -> None:
+    def prepare(_: Any, positional: Any, keywords: Any) -> None:
+        _unite_sizes(torch, call, {**dict(zip(call.arguments, positional)), **keywords})
         attributes.clear()
         for submodule in module.modules():
             for now in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)]):
@@ -112,7 +115,7 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
         return torch.utils._pytree.tree_map(copy_of, result)
 
     hooks = (
-        module.register_forward_pre_hook(keep, prepend=True),
+        module.register_forward_pre_hook(prepare, prepend=True, with_kwargs=True),
         module.register_forward_hook(copy_call, with_kwargs=True),
     )
     try:
@@ -120,6 +123,23 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _unite_sizes(torch: Any, call: ModuleCall, arguments: Mapping[str, Any]) -> None:
+    """Let the exporter know which sizes of the inputs are equal, or multiples of others."""
+    sizes = {
+        symbol: [
+            arguments[name].shape[axis]
+            for name, axes in call.axes.items()
+            for axis in axes
+            if axes[axis] == symbol
+        ]
+        for symbol in call.frames
+    }
+    for symbol, equal in sizes.items():
+        factor, base = split_multiple(symbol)
+        for size in equal:
+            torch._check(size == factor * sizes[base][0])
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
@@ -183,7 +203,7 @@ def _export(request: ExportRequest) -> Export:
         keep_no_buffers(torch, module),
         keep_layer_stack(),
         keep_full_caches(torch, module),
-        _export_calls(torch, module),
+        _export_calls(torch, module, call),
         note_branches(torch) as branches,
     ):
         with _failures_as_load_errors(call, request.title, functions.complex_calls):
@@ -296,7 +316,9 @@ def _failure(
         )
     if "complex" in reason:
         function = _OPERATOR.search(reason)
-        lines = [place for name, place in complex_calls if function is not None and name == function[1]]
+        lines = [
+            place for name, place in complex_calls if function and f"{function[1]}_".startswith(f"{name}_")
+        ]
         where = (
             f"complex numbers in {lines[0]} ({function[1]})" if lines and function else "complex numbers here"
         )

@@ -15,6 +15,20 @@ CONSECUTIVE_LENGTHS = 4
 """The number of consecutive lengths that are tried: one of them suits a small stride."""
 
 
+def split_multiple(symbol: str) -> tuple[int, str]:
+    """Return 32 and T for ``32*T``; 1 and the symbol for others."""
+    factor, _, name = symbol.rpartition("*")
+    return int(factor or 1), name
+
+
+def multiples_by_name(lengths: Lengths) -> dict[str, list[str]]:
+    """Return the symbols by the name that they are multiples of: they change together."""
+    families: dict[str, list[str]] = {}
+    for symbol in lengths:
+        families.setdefault(split_multiple(symbol)[1], []).append(symbol)
+    return families
+
+
 def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], list[Lengths]]:
     """Return shorter and longer lengths than the example's, the best first.
 
@@ -70,7 +84,17 @@ def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):
         raise InputError(f'lengths must be a list such as [{{"T": 4000}}, {{"T": 9000}}], not {lengths!r}')
-    return [{**traced, **dict(_read_lengths(entry, traced))} for entry in cast("Sequence[Any]", lengths)]
+    return [_fill_in(dict(_read_lengths(entry, traced)), traced) for entry in cast("Sequence[Any]", lengths)]
+
+
+def _fill_in(chosen: Lengths, traced: Lengths) -> Lengths:
+    """Return the lengths of all symbols; multiples of a given one follow it, others are the example's."""
+    filled = {**traced, **chosen}
+    for symbol in traced.keys() - chosen.keys():
+        factor, name = split_multiple(symbol)
+        if name in chosen:
+            filled[symbol] = factor * chosen[name]
+    return filled
 
 
 def _read_lengths(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:

@@ -51,14 +51,20 @@ def input_facts(
     specs = {name: _Spec(name, text, values[name], scope) for name, text in shapes.items()}
     for spec in specs.values():
         spec.fix(fixed)
-    facts = {
-        name: specs[name].fact if name in specs else _declare(value, fixed, scope)
-        for name, value in values.items()
+    declared = {
+        name: specs[name].fact if name in specs else _declare(values[name], fixed, scope)
+        for name in sorted(values, key=lambda name: _has_expression(values[name]))
     }
+    facts = {name: declared[name] for name in values}
     facts |= {name: replace(facts[name], value=array) for name, array in arrays.items()}
     for fact in facts.values():
         _assume_sizes(fact.shape or (), scope)
     return facts
+
+
+def _has_expression(value: ValueInfoProto) -> bool:
+    """Return whether a size is not a name: it may be an expression of the names of other inputs, ``32*T``."""
+    return any(dim.dim_param and not dim.dim_param.isidentifier() for dim in value.type.tensor_type.shape.dim)
 
 
 def _assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:

@@ -25,7 +25,8 @@ from pulse.pulsify.bands.relative_shift import (
     join_positions,
     positions_near,
 )
-from pulse.pulsify.bands.scores import StaticWires, hiding_conditions, trace_scores
+from pulse.pulsify.bands.scores import hiding_conditions, trace_scores
+from pulse.pulsify.bands.static_wires import StaticWires
 from pulse.pulsify.limit import longest_stream
 from pulse.support.record import record
 from pulse.support.wording import spell

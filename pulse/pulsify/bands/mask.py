@@ -21,6 +21,7 @@ from pulse.pulsify.bands.attention_refusals import (
 from pulse.pulsify.bands.mask_proof import MaskProof
 from pulse.pulsify.bands.mask_samples import Sample
 from pulse.pulsify.bands.pattern import PatternExtent
+from pulse.pulsify.bands.static_wires import value_at
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.support.record import record
@@ -277,7 +278,7 @@ class Mask:
         for step in self.steps:
             node = self.graph.nodes[step.node]
             inputs = [
-                x if slot == step.slot else self._value(outlet, env, values)
+                x if slot == step.slot else value_at(self.graph, outlet, env, values)
                 for slot, outlet in enumerate(node.inputs)
             ]
             (y,) = node.op.eval(inputs, env)
@@ -308,14 +309,7 @@ class Mask:
             length = self._length(max(1, count))
             env = {self.symbol: length}
             if longest is None or self.rows.eval(env) <= longest:
-                yield self.rows.eval(env), self._value(outlet, env, {})
-
-    def _value(self, outlet: OutletId, env: dict[Symbol, int], values: dict[OutletId, Array]) -> Array:
-        if outlet not in values:
-            node = self.graph.node(outlet)
-            results = node.op.eval([self._value(source, env, values) for source in node.inputs], env)
-            values.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
-        return values[outlet]
+                yield self.rows.eval(env), value_at(self.graph, outlet, env, {})
 
 
 def _own(y: Array, values: Sequence[Array]) -> Array:
@@ -329,4 +323,8 @@ def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):
-        raise NoBandError(f"it puts numbers above {MASKED:g} instead of scores")
+        highest = other[np.broadcast_to(replaced, other.shape)].max() if other.ndim else other
+        raise NoBandError(
+            f"it puts {highest:g} instead of scores, and numbers above {MASKED:g} do not hide a frame for certain",
+            "mask with -inf",
+        )

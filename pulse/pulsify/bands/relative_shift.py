@@ -1,4 +1,6 @@
-"""Scores by relative position, shifted by a padding, two reshapes and a slice: ``s[i, j] = q[i] . r[j - i]``."""
+"""Scores by relative position, ``s[i, j] = q[i] . r[j - i]``: shifted by a padding, two reshapes and a slice, or taken
+by indices.
+"""
 
 from collections.abc import Mapping
 from math import prod
@@ -20,11 +22,12 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
+from pulse.pulsify.bands.static_wires import StaticWires, value_at
 from pulse.pulsify.lengths import min_value_for
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
-MOVES = (Pad, Slice, Concat, Transpose)
+MOVES = (Pad, Slice, Concat, Transpose, GatherElements)
 """Ops that make the shift or keep the order."""
 TRACED_ROW_COUNTS = (1, 2, 3, 5, 8, 13)
 """The numbers of rows at which the source of each score is traced to recognise a shift."""
@@ -55,13 +58,18 @@ class RelativeScores:
     factor: float = 1.0
 
 
-def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
+def find_shift(
+    graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim, static: StaticWires
+) -> RelativeScores | None:
     """Find the product that makes the scores, if row i has its column ``rows - 1 - i + j`` at j.
 
     A product with ``rows`` columns, as in Transformer-XL, has these for j up to i alone.
     """
     node, path = find_moved(graph, outlet, MOVES)
     if not path or not isinstance(node.op, MatMul):
+        return None
+    nodes = [graph.nodes[node_id] for node_id in path]
+    if not all(static(node.inputs[1]) for node in nodes if isinstance(node.op, GatherElements)):
         return None
     fact = graph.fact(OutletId(node.id))
     causal, orders = fact.shape[-1] == rows, set[tuple[int, ...]]()
@@ -98,6 +106,8 @@ def _move(graph: TypedGraph, node_id: int, value: Array, env: dict[Symbol, int])
             value if source == moved else np.zeros([dim.eval(env) for dim in graph.fact(source).shape])
             for source in node.inputs
         ]
+    elif isinstance(node.op, GatherElements):
+        operands.append(value_at(graph, node.inputs[1], env, {}))
     (result,) = node.op.eval(operands, env)
     return result
 

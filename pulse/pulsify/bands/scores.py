@@ -12,33 +12,11 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.ops.source import Source
 from pulse.pulsify.bands.mask import MASKED, ScoreStep
 from pulse.pulsify.bands.relative_pairs import find_pairs
 from pulse.pulsify.bands.relative_shift import RelativeScores, find_shift
+from pulse.pulsify.bands.static_wires import StaticWires
 from pulse.typed import TypedGraph
-
-
-class StaticWires:
-    """The set of wires that depend on lengths and constants alone, found on demand."""
-
-    def __init__(self, graph: TypedGraph) -> None:
-        self.graph = graph
-        self._is_static: dict[int, bool] = {}
-
-    def __call__(self, outlet: OutletId) -> bool:
-        pending = [outlet.node]
-        while pending:
-            node = self.graph.nodes[pending[-1]]
-            waiting = [source.node for source in node.inputs if source.node not in self._is_static]
-            if waiting:
-                pending += waiting
-                continue
-            self._is_static[node.id] = not isinstance(node.op, Source) and all(
-                self._is_static[source.node] for source in node.inputs
-            )
-            pending.pop()
-        return self._is_static[outlet.node]
 
 
 def trace_scores(
@@ -76,7 +54,9 @@ def _relative_scores(
         if isinstance(graph.node(product).op, MatMul):
             scores, _, factor = _without_scale(graph, other)
             rows = graph.fact(product).shape[-1]
-            relative = find_shift(graph, scores, symbol, rows) or find_pairs(graph, scores, symbol, rows)
+            relative = find_shift(graph, scores, symbol, rows, static) or find_pairs(
+                graph, scores, symbol, rows
+            )
             if relative is not None and static(graph.nodes[relative.product].inputs[1]):
                 return product.node, steps, scale, replace(relative, factor=factor / scale)
     return 0, [], 1.0, None

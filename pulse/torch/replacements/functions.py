@@ -60,6 +60,8 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
                 if any(is_complex(torch, argument) for argument in args):
                     self.complex_calls.append((name.strip("_"), author_place()))
                 result = function(*args, **named)
+                if name == "slice" and len(args) > 3:
+                    _keep_slice_size(torch, result, *args[1:])
             loops.note(args, named, result)
             return result
 
@@ -71,6 +73,14 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
                 return running_result(torch, loops, name, *args, **named)
 
     return Replace()
+
+
+def _keep_slice_size(torch: Any, result: Any, axis: int, start: Any, end: Any, step: Any = 1) -> None:
+    """Let the exporter know the size of a slice with bounds by the length, ``table[100 - T : 99 + T]``."""
+    size = result.shape[axis]
+    is_counted = all(isinstance(bound, torch.SymInt) for bound in (size, start, end))
+    if is_counted and step == 1 and torch.fx.experimental.symbolic_shapes.free_unbacked_symbols(size):
+        torch._check(size == end - start)
 
 
 def _counts_back(torch: Any, bound: Any) -> bool:

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
-from pulse.torch.replacements.loop_values import are_alike, are_equal, constant_numbers, find_levels, is_frame
+from pulse.torch.replacements.loop_values import (
+    are_alike,
+    are_equal,
+    are_steps,
+    constant_numbers,
+    find_levels,
+    is_frame,
+)
 from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 
 LOOP_HELP = (
@@ -182,7 +189,7 @@ class _Body:
             and any(level is not None for level in levels)
             and all(level is None or level < step for step, level in enumerate(levels))
         ):
-            return self._add_state(values)
+            return self._operation(values) if are_steps(values) else self._add_state(values)
         constants = [constant_numbers(value) for value in values]
         if all(constant is not None for constant in constants):
             if all(are_equal(constant, constants[0]) for constant in constants):

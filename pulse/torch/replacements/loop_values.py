@@ -1,5 +1,6 @@
 """What the values of an exported loop are: marked frames, results of steps, constants, equal nodes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,20 @@ def are_alike(left: Any, right: Any) -> bool:
         return False
     return all(
         _same_attribute(left.attributes[name].value, right.attributes[name].value) for name in left.attributes
+    )
+
+
+def are_steps(values: Sequence[Any]) -> bool:
+    """Return whether the first step, too, computes its value from a state: then that is the state, not the value."""
+    first, *others = [value.producer() for value in values]
+    if first is None or first.domain == LOOP_DOMAIN or not first.inputs:
+        return False
+    if not all(node is not None and are_alike(first, node) for node in others):
+        return False
+    pairs = zip(first.inputs, others[0].inputs)
+    return all(
+        (left is None) == (right is None) and (left is None or left.shape == right.shape)
+        for left, right in pairs
     )
 
 

@@ -170,7 +170,7 @@ class FrameLoops:
             others[0] %= first.dim()
         elif isinstance(others[0], tuple) and ... in others[0]:
             place = others[0].index(...)
-            whole = (slice(None),) * (first.dim() - len(others[0]) + 1)
+            whole = (slice(None),) * (first.dim() - len(_entries_of_axes(others[0])) + 1)
             others = [(*others[0][:place], *whole, *others[0][place + 1 :])]
         result = self.result(name, function, (real if is_list else real[0], *others), named)
         if result is None:
@@ -202,7 +202,7 @@ class FrameLoops:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
         step_places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
-        if len(step_places) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
+        if len(step_places) != 1 or any(self._torch.is_tensor(entry) for entry in entries):
             return None
         (place,) = step_places
         axis = self._axis(x, entries, place)
@@ -251,10 +251,10 @@ class FrameLoops:
 
     def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
         """Return the axis that an entry of an index selects from; None if other entries select by their values."""
-        if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
+        if not all(isinstance(entry, int | slice) or entry in (None, ...) for entry in entries):
             return None
-        is_after_ellipsis = ... in entries[:place]
-        return x.dim() - (len(entries) - place) if is_after_ellipsis else place
+        before, after = _entries_of_axes(entries[:place]), _entries_of_axes(entries[place:])
+        return x.dim() - len(after) if ... in before else len(before)
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
         axis %= x.dim()
@@ -322,12 +322,26 @@ class FrameLoops:
         """End the loop: frames that are unbound from here on belong to another one."""
         self._unbound = {key: unbound for key, unbound in self._unbound.items() if unbound is not loop}
 
+    def _join_parts(self, name: str, tensors: Any, dim: int) -> list[Any] | None:
+        """Return one tensor of each step, if each has left several of one loop."""
+        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
+        count = len(tensors) // EXPORTED_STEPS
+        if None in marks or marks != [
+            (marks[0][0], step) for step in range(EXPORTED_STEPS) for _ in range(count)
+        ]:
+            return None
+        parts = [tensors[count * step : count * (step + 1)] for step in range(EXPORTED_STEPS)]
+        return [self._note_and_give(getattr(self._torch, name)(part, dim), part[0]) for part in parts]
+
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each, and others before them."""
         if not isinstance(tensors, list | tuple) or len(tensors) < EXPORTED_STEPS:
             return None
         dim = dim if axis is None else axis
         others = list(tensors[:-EXPORTED_STEPS])
+        parts = self._join_parts(name, tensors, dim) if others else None
+        if parts is not None:
+            return self._join("cat", parts, dim)
         if others:
             joined = self._join(name, tensors[-EXPORTED_STEPS:], dim)
             join = getattr(self._torch, name)
@@ -350,6 +364,11 @@ class FrameLoops:
         return self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
         )
+
+
+def _entries_of_axes(entries: Any) -> list[Any]:
+    """Return the entries of an index that do not add an axis."""
+    return [entry for entry in entries if entry is not None]
 
 
 def _step(entry: Any) -> LoopStep | None:

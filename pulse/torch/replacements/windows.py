@@ -33,6 +33,8 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     """Return ``as_strided`` as ``unfold`` of the last axis; None if it is not of windows of a contiguous tensor."""
     size, stride = tuple(size), tuple(stride)
     known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
+    if _is_shift(known_true, x, size, stride, storage_offset):
+        return _shift_rows(torch, x)
     if storage_offset or len(size) != x.dim() + 1 or not x.is_contiguous() or x.storage_offset():
         return None
     alike = [
@@ -46,6 +48,25 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     ):
         return None
     return x.unfold(-1, size[-1], step)[..., : size[-2], :]
+
+
+def _is_shift(known_true: Any, x: Any, size: Any, stride: Any, offset: Any) -> bool:
+    """Return whether row i of T gets its columns ``T - 1 - i + j``, as Conformers shift scores by distance."""
+    if offset is None or len(size) != x.dim() or x.dim() < 2 or x.storage_offset():
+        return False
+    rows, row_stride, column_stride = x.shape[-2], *x.stride()[-2:]
+    expected = (*x.shape[:-1], rows, *x.stride()[:-2], row_stride - column_stride, column_stride)
+    return (
+        known_true(x.shape[-1] == 2 * rows - 1)
+        and known_true(offset == column_stride * (rows - 1))
+        and all(known_true(have == want) for have, want in zip((*size, *stride), expected))
+    )
+
+
+def _shift_rows(torch: Any, x: Any) -> Any:
+    rows, columns = x.shape[-2:]
+    wide = torch.nn.functional.pad(x, (1, 0)).reshape(*x.shape[:-2], columns + 1, rows)
+    return wide[..., 1:, :].reshape(x.shape)[..., :rows]
 
 
 def columns_of_full_width(

@@ -54,15 +54,15 @@ def test_symbols_may_have_any_name(name: str) -> None:
 def test_dims_named_by_expressions_become_expressions() -> None:
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim])
-        for name, dim in (("x", "T"), ("z", "T-1"), ("v", "time-axis"))
+        for name, dim in (("w", "2*T"), ("x", "T"), ("z", "T-1"), ("v", "time-axis"))
     ]
-    nodes = [helper.make_node("Concat", ["x", "z", "v"], ["y"], axis=0)]
+    nodes = [helper.make_node("Concat", ["w", "x", "z", "v"], ["y"], axis=0)]
     y = helper.make_empty_tensor_value_info("y")
     proto = helper.make_model(
         helper.make_graph(nodes, "g", inputs, [y]), opset_imports=[helper.make_opsetid("", 17)]
     )
     typed = pulse.load(proto).analyse()
-    assert [str(fact.shape[0]) for fact in typed.inputs.values()] == ["T", "T-1", "time_axis"]
+    assert [str(fact.shape[0]) for fact in typed.inputs.values()] == ["2*T", "T", "T-1", "time_axis"]
 
 
 @pytest.mark.parametrize(

@@ -70,11 +70,19 @@ def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
     """Negative ones count from the end; every row is read."""
     model = pulsify(table_lookup_model(rows), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)
-    assert ranges == {"x": (-rows, rows - 1)} if rows > 1 else {"x": (0, 1)}
-    if rows > 1:
-        x = draw_feeds(model, 9000, ranges=ranges)["x"]
-        assert (x.min(), x.max()) == (-rows, rows - 1)
-        assert len(np.unique(x)) > 0.9 * 2 * min(rows, 900)
+    assert ranges == {"x": (-rows, rows - 1)}
+    x = draw_feeds(model, 9000, ranges=ranges)["x"]
+    assert (x.min(), x.max()) == (-rows, rows - 1)
+    assert len(np.unique(x)) > 0.9 * 2 * min(rows, 900)
+
+
+def test_the_values_of_an_integer_may_begin_above_one() -> None:
+    """A pitch lag that is longer than what it reads."""
+    builder = ModelBuilder(x="1,T,i64")
+    index = builder.apply("sub", builder["x"], builder.constant(np.array(15)))
+    table = builder.constant(np.ones((10, 4), np.float32))
+    model = pulsify(builder.model(builder.add("rows", Gather(0), table, index)), pulse=4)
+    assert integer_ranges(model, oracle_of(model), 5) == {"x": (5, 24)}
 
 
 def test_integers_that_are_computed_with_have_all_values() -> None:

@@ -34,6 +34,37 @@ def test_the_time_axis_is_found_in_each_input() -> None:
     assert find_time("M", add_inputs, {"a": x, "b": x}) == {"a": {2: "T"}, "b": {2: "T"}}
 
 
+def test_other_inputs_of_the_length_that_is_found_are_time_too() -> None:
+    """A loop over the frames of ``a`` reads as many of ``b``, which may be longer."""
+
+    def pair_frames(feeds: Feeds) -> Feeds:
+        if feeds["a"].shape[1] > feeds["b"].shape[1]:
+            raise InputError("IndexError: out of range")
+        return {"y": feeds["a"] + feeds["b"][:, : feeds["a"].shape[1]]}
+
+    x = np.ones((1, 40, 1), np.float32)
+    assert find_time("M", pair_frames, {"a": x, "b": x}) == {"a": {1: "T"}, "b": {1: "T"}}
+
+    def add_constant(feeds: Feeds) -> Feeds:
+        if feeds["b"].shape != (1, 40, 1):
+            raise InputError("RuntimeError: shape")
+        return {"y": feeds["a"] * feeds["b"].sum()}
+
+    assert find_time("M", add_constant, {"a": x, "b": x}) == {"a": {1: "T"}}
+
+
+def test_lengths_that_are_multiples_are_found() -> None:
+    """Features, and 32 samples for each frame."""
+
+    def upsample_features(feeds: Feeds) -> Feeds:
+        if feeds["features"].shape[1] != 80 or feeds["sound"].shape[1] != 32 * feeds["features"].shape[2]:
+            raise InputError("RuntimeError: shape")
+        return {"y": feeds["sound"] * 2}
+
+    feeds = {"sound": np.ones((1, 640), np.float32), "features": np.ones((1, 80, 20), np.float32)}
+    assert find_time("M", upsample_features, feeds) == {"sound": {1: "32*T"}, "features": {2: "T"}}
+
+
 def test_several_axes_are_not_guessed() -> None:
     with pytest.raises(
         InputError, match=r'along several axes; .*dynamic=\{"x": \{0: "T"\}\}; .*none is: dynamic=\{\}'

@@ -11,6 +11,7 @@ from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.torch.comparison import Comparison
 from pulse.torch.inputs import SampledInputs
+from pulse.torch.lengths import read_lengths
 from tests.noise import next_noise
 from tests.pulse.model_builder import ModelBuilder
 
@@ -162,6 +163,27 @@ def double_of(feeds: Mapping[str, Array]) -> Outputs:
 def test_a_module_without_shorter_inputs_gets_no_note() -> None:
     """There is nothing to report: streams are longer."""
     assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, sampled_inputs()) == []
+
+
+@pytest.mark.parametrize("takes_all", [True, False])
+def test_a_shorter_length_is_noted_only_if_the_module_takes_it(takes_all: bool) -> None:
+    def bind(feeds: Mapping[str, Array]) -> None:
+        if feeds["x"].shape[-1] % 4:
+            raise InputError("T-4*(T/4)==0")
+
+    module = Seen(double, lambda lengths: takes_all or lengths["x"] % 4 == 0)
+    samples = sampled_inputs()
+    comparison = Comparison("Net", module, lambda feeds, arithmetic: double_of(feeds), samples, "", bind=bind)
+    assert len(comparison.require_equal()) == takes_all
+
+
+def test_multiples_of_a_symbol_change_with_it() -> None:
+    samples = sampled_inputs()
+    samples["s"] = SampledInputs(next_noise(np.random.default_rng(1), 1, 80), {1: "4*T"})
+    module = Seen(lambda x, s: {"y": x + s[:, None, ::4]})
+    assert difference_of(module, Seen(lambda x, s: {"y": x + s[:, None, ::4]}), samples) == []
+    assert [tuple(lengths.values()) for lengths in module.ran] == [(7, 28), (41, 164)]
+    assert read_lengths([{"T": 9}], {"T": 20, "4*T": 80}) == [{"T": 9, "4*T": 36}]
 
 
 def test_a_module_without_longer_inputs_gets_a_note() -> None:

@@ -247,8 +247,14 @@ def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.Monke
         pytest.param(
             torch.zeros(1, 3, 10),
             {"x": {2: "1-T"}},
-            "dynamic of x, axis 2: '1-T' is not a name; give one such as 'T'",
+            "dynamic of x, axis 2: '1-T' is not a name; give one such as 'T', or a multiple of one such as '32",
             id="no name",
+        ),
+        pytest.param(
+            torch.zeros(1, 3, 10),
+            {"x": {2: "4*T"}},
+            r"dynamic of x: 4\*T is a multiple of T, which no axis is",
+            id="multiple of nothing",
         ),
     ],
 )

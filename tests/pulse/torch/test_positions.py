@@ -105,7 +105,35 @@ class Shifted(RelativeAttention):
         return q, k, wide.view(1, 2, frames + 1, frames)[:, :, 1:].view_as(scores) * 0.5
 
 
-@pytest.mark.parametrize("kind", [Slopes, Rotary, Shaw, Shifted])
+class Strided(RelativeAttention):
+    """Positions of both directions from a table, shifted by strides, as in icefall's Conformer and Zipformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.randn(199, 4)
+
+    def place(self, q: Any, k: Any, distances: Any) -> Any:
+        frames = len(distances)
+        near = self.table[100 - frames : 99 + frames]
+        return q, k, self.shift(torch.matmul(q, near.t()), frames)
+
+    def shift(self, scores: Any, frames: int) -> Any:
+        assert scores.shape[-1] == 2 * frames - 1
+        *batch, rows, columns = scores.stride()
+        return scores.as_strided(
+            (1, 2, frames, frames), (*batch, rows - columns, columns), storage_offset=columns * (frames - 1)
+        )
+
+
+class Gathered(Strided):
+    """The same by indices, as icefall exports it."""
+
+    def shift(self, scores: Any, frames: int) -> Any:
+        index = torch.arange(frames - 1, -1, -1)[:, None] + torch.arange(frames)
+        return torch.gather(scores, 3, index.expand(1, 2, frames, frames))
+
+
+@pytest.mark.parametrize("kind", [Slopes, Rotary, Shaw, Shifted, Strided, Gathered])
 def test_positions_are_kept_and_stream(kind: type[RelativeAttention]) -> None:
     torch.manual_seed(0)
     model = pulse.from_torch(kind(), torch.randn(1, 20, WIDTH), {"x": {1: "T"}})

@@ -91,7 +91,10 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     def weak(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
 
-    assert "puts numbers above -10000 instead of scores" in refusal(attention_example(weak)[0])
+    words = (
+        "puts -5 instead of scores, and numbers above -10000 do not hide a frame for certain; mask with -inf"
+    )
+    assert words in refusal(attention_example(weak)[0])
 
 
 @with_short_runs

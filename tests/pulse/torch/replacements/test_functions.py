@@ -143,6 +143,17 @@ def inner_frames_in_place(self: Any, x: Any) -> Any:
     return x
 
 
+def every_other_frame(self: Any, x: Any) -> Any:
+    """Writes to each second frame: signs, as RAVE's filter bank has them, and frames between others."""
+    x = self.first(x)
+    signs = torch.ones_like(x)
+    signs[:, 1::2, 1::2] = -1
+    between = torch.zeros(*x.shape[:-1], 2 * x.shape[-1])
+    between[..., ::2] = x * signs
+    between[..., 1::2] = x.abs()
+    return between
+
+
 def clipped_view(self: Any, x: Any) -> Any:
     """An assignment through views of a slice, as DCCRN's last one."""
     return torch.clamp_((self.first(x) * 2)[..., 1:-1].squeeze(0), -1, 1)
@@ -197,6 +208,7 @@ def assigned_by_mask(self: Any, x: Any) -> Any:
         assigned_by_mask,
         emphasis_in_place,
         inner_frames_in_place,
+        every_other_frame,
         clipped_view,
         written_into_zeros,
         clamps_by_mixed_numbers,

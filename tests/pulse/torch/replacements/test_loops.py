@@ -113,9 +113,20 @@ def complex_states(self: Any, x: Any) -> Any:
     return (torch.stack(states, 1) @ mix[:3]).real
 
 
+def two_results_of_each_step(self: Any, x: Any) -> Any:
+    """Subframes, of which each step appends two, and frames with new axes."""
+    frames, h, outputs = self.inner(x), torch.zeros(1, 4, 1), list[Any]()
+    for t in range(x.shape[1]):
+        for half in frames[:, t, :, None].chunk(2, 1):
+            h = torch.tanh(half + 0.5 * h)
+            outputs.append(h[..., 0])
+    return torch.cat(outputs, 1), torch.stack(outputs, 1)
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        two_results_of_each_step,
         smoothed_from_the_first,
         first_step_differs,
         biquad,
@@ -200,11 +211,11 @@ def test_other_loops_are_refused_by_their_line(forward: Callable[[Any, Any], Any
 
 
 def test_an_unsupported_complex_function_is_refused_by_its_line() -> None:
-    with pytest.raises(
-        LoadError, match=r"does not support complex numbers in test_loops\.py line \d+ \(sqrt\)"
-    ):
-        pulse.from_torch(
-            Looping(lambda self, x: torch.sqrt(torch.complex(x, x)).real),
-            torch.randn(1, 12, 3),
-            {"x": {1: "T"}},
+    for function, operator in ((torch.sqrt, "sqrt"), (torch.linalg.inv, "linalg_inv_ex")):
+        module = Looping(
+            lambda self, x, of=function: of(torch.complex(x[..., :1, None], x[..., :1, None])).real
         )
+        with pytest.raises(
+            LoadError, match=rf"does not support complex numbers in test_loops\.py line \d+ \({operator}\)"
+        ):
+            pulse.from_torch(module, torch.randn(1, 12, 3), {"x": {1: "T"}})
