@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("shared machine")
     if seeded and distributes_all(config):
         from pulse.support.cores import core_count
-        from tests.pulse.jit.shown_code import compile_all
+        from tests.pulse.jit.compiled_functions import compile_all
 
         compile_all(core_count())  # else each process compiles what it meets, most kernels twice
 

@@ -6,6 +6,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any
 
+import pytest
+
 
 class FailedCases(list[str]):
     """The failures so far; a test asserts at its end that there are none."""
@@ -18,7 +20,7 @@ class FailedCases(list[str]):
         """
         try:
             yield
-        except (AssertionError, IndexError) as error:
+        except (AssertionError, IndexError, pytest.fail.Exception) as error:
             self.append(f"{name}: {type(error).__name__}: {error}")
         except Exception as error:
             error.add_note(name)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from pulse.support.collector import GC_THRESHOLD_OBJECTS
 
-MODULES = 8
-"""Modules of tests before the next freeze, which first searches all that they left."""
+FREEZE_EVERY_MODULES = 8
+"""Modules of tests between two freezes, each of which first searches all that they left."""
 SELDOM = 1000
 """Collections of the middle generation before one of all objects that are not frozen; by default 10."""
 
@@ -30,9 +30,9 @@ class FrozenHeap:
             self._frozen = True
 
     def freeze_all(self) -> None:
-        """Freeze what earlier modules made and keep, too: programs and caches, which grow to millions of objects."""
+        """Freeze, at each eighth call, what earlier modules made and keep: programs and caches, millions of objects."""
         self._modules += 1
-        if self._modules % MODULES:
+        if self._modules % FREEZE_EVERY_MODULES:
             return
         if self._frozen:
             gc.collect(1)  # what they left is young still

@@ -25,7 +25,9 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
     Raises   InputError: no such file, or not of this form
     """
     try:
-        data = file_bytes(Path(path), MAX_FILE_BYTES, "too many for feature statistics")
+        data = file_bytes(
+            Path(path), MAX_FILE_BYTES, "more than statistics have; give the file of statistics"
+        )
     except (LoadError, TypeError) as error:
         raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
     if form == "auto":

@@ -42,7 +42,7 @@ class CountedLoop:
 
     node        the loop
     body        one iteration
-    iterations  how many there are, at least one
+    iterations  how many there are; not the number 0
     first       the variables before the loop
     counters    variables that count iterations
     sources     inputs of the body -> their variables
@@ -106,8 +106,8 @@ class CountedLoop:
             scanned.add_frames("iteration", TypedFact(np.dtype(np.int64), ()), numbers)
         outlets = graft(self.body, results, scanned.graph, present)
         for index, variable in enumerate(self.states):
-            dtype = graph.fact(self.first[variable]).dtype
-            if scanned.graph.fact(outlets[index]).dtype != dtype and np.issubdtype(dtype, np.integer):
+            dtype, made = graph.fact(self.first[variable]).dtype, scanned.graph.fact(outlets[index]).dtype
+            if made != dtype and np.issubdtype(made, np.integer) and np.issubdtype(dtype, np.integer):
                 outlets[index] = wire(scanned.graph, f"next{index}", Cast(dtype), [outlets[index]])[0]
         return outlets
 

@@ -95,7 +95,11 @@ class ScanBody:
     def unroll(
         self, node: NodeContext, iterations: int, states: Sequence[OutletId], frames: Sequence[OutletId]
     ) -> list[OutletId]:
-        """Wire a number of iterations, at least one, after each other; arguments and results as of ``wire``."""
+        """Wire a number of iterations, at least one, after each other; arguments and results as in ``wire``.
+
+        All frames are scanned forwards.
+        """
+        assert not any(axis.backward for axis in self._axes)
         current_spending().take_nodes(iterations * len(self.graph.nodes), node.wire_name)
         inner = {self.graph.label(outlet): outlet for outlet in sources(self.graph)}
         current, count = list(self._states.values()), len(states)

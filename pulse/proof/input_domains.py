@@ -15,7 +15,7 @@ def find_domain(
     model: PulsedNetwork, oracle: Oracle, length: int, ranges: Mapping[str, IntegerRange]
 ) -> InputDomain:
     """Return the first domain for which all values that the offline model returns for noise are finite; if there is
-    none, the one that leaves the fewest others, if these are at most half as many as of those before it.
+    none, the one that leaves the fewest others, if these are at most half as many as in those before it.
 
     length  frames of the noise
     ranges  the ranges of the integer inputs

@@ -74,7 +74,7 @@ def _inputs(table: TomlTable, location: str) -> Mapping[str, str]:
 def read_text(path: Path) -> str:
     """Return the text of a file. Raises LoadError: it cannot be read, or is too long."""
     try:
-        return file_bytes(path, MAX_FILE_BYTES, "which no recipe has; give the recipe itself").decode(
+        return file_bytes(path, MAX_FILE_BYTES, "more than a recipe has; give the recipe itself").decode(
             "utf-8-sig"
         )
     except ValueError as error:

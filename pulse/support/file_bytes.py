@@ -21,21 +21,21 @@ def file_bytes(
 ) -> bytes:
     """Return the content of a file.
 
-    size_advice   what to do about a file of more than ``max_bytes``, which is not read
+    size_advice   what follows the size of a file of more than ``max_bytes``, which is not read, and what to do about it
     require_head  called with the first bytes, before the others are read
     Raises        LoadError: there is no such file, it is too large, or it cannot be read; or as ``require_head``
     """
     try:
         if path.exists() and not path.is_file():
             kind = "a folder" if path.is_dir() else "a pipe or a device"
-            raise LoadError(f"{path}: is {kind}, not a regular file; give a file, or its bytes")
+            raise LoadError(f"{path}: is {kind}, not a regular file; give the path of a file")
         with path.open("rb") as file:
             require_head(file.read(HEAD_BYTES))
             size = os.fstat(file.fileno()).st_size
             if size > max_bytes:
                 raise LoadError(f"{path}: has {size} bytes; {size_advice}")
             file.seek(0)
-            return file.read()
+            return file.read(size)
     except FileNotFoundError:
         raise LoadError(f"{path}: no such file; check the path") from None
     except ValueError as error:

@@ -46,7 +46,7 @@ RULES = {
         r"None where\b|\bwhere (there|none|nothing|either|neither) (is|are)\b"
     ),
     "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
-    "as in, not as of": r"\bas of ``",
+    "as in, not as of": r"\bas of\b",
     "the time axis, not the axis of time or of frames": r"\baxis of (time|frames)\b",
     "quantised, not quantized": r"(?<![\w-])quantiz(ed|es|ing)\b",
 }

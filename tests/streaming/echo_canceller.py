@@ -1,4 +1,4 @@
-"""A model with two audio inputs, as of an echo canceller."""
+"""A model with two audio inputs, as an echo canceller has."""
 
 from functools import cache
 from typing import Any

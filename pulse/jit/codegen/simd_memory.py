@@ -115,7 +115,7 @@ def _load_part(builder, p, i, n):
 def _store_part(builder, p, i, n, v):
     where = vector_pointer(builder, p, i)
     with builder.if_else(builder.icmp_signed(">=", n, INT32(LANES))) as (whole, part):
-        with whole:  # some processors do not forward a masked store to the next load, whatever its mask
+        with whole:  # without a mask: on some processors, loads must wait for a masked store to end
             builder.store(v, where, align=4)
         with part:
             mask = first_lanes(builder, n)

@@ -15,7 +15,7 @@ PythonFunction: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=PythonFunction)
 FloatType: TypeAlias = Literal["f32", "f64"]
 Argument: TypeAlias = "type[RowFields] | Literal['i64', 'f32*', 'i64*']"
-"""An argument of a function: a part of a row, a number, a pointer to f32."""
+"""An argument of a function: a part of a row, a number, a pointer to f32 or to i64."""
 
 
 @record

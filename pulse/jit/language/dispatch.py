@@ -67,7 +67,7 @@ def dispatcher(
 
 
 def outline(*takes: Argument) -> Callable[[F], F]:
-    """Declare a helper with these arguments and no result that is not inlined: for code that rarely runs."""
+    """Declare a helper with these arguments and no result that is not inlined, outside of its callers' loops."""
 
     def declare(function: F) -> F:
         UNREGISTERED.append(Outlined(function, takes))

@@ -129,7 +129,7 @@ def vload_part(p: Pointer, i: int, n: int) -> Vector:
 
 
 def vstore_part(p: Pointer, i: int, n: int, v: Vector) -> None:
-    """Write the first n lanes from ``p[i]``; touches no memory after them."""
+    """Write the first n lanes from ``p[i]``, all for n >= 16, none for n <= 0; writes no other memory."""
     n = min(n, LANES)
     p.elements[p.span(i, n)] = _lanes(v)[:n]
 

@@ -35,13 +35,13 @@ MAX_INPUTS = 8
 """Maximum number of operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
 """Maximum number of registers of a chain, its inputs included."""
-BLOCK_ELEMENTS, BLOCK64 = 320, 64
-"""The elements of a register: of f32, enough for a spectrum of 257 bins, and of f64."""
+BLOCK_ELEMENTS, BLOCK64_ELEMENTS = 320, 64
+"""The elements of a register: of f32, enough for a spectrum of 257 bins or 16 rows of 20, and of f64."""
 SLOT_ELEMENTS = BLOCK_ELEMENTS + LANES
 """The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
 SLOTS, SLOTS64, TWICE_INPUTS = (
     (MAX_INPUTS + MAX_REGISTERS) * SLOT_ELEMENTS,
-    MAX_REGISTERS * BLOCK64,
+    MAX_REGISTERS * BLOCK64_ELEMENTS,
     2 * MAX_INPUTS,
 )
 """The sizes of arrays on the stack: all f32 registers, all f64 registers, and two numbers for each input."""
@@ -173,13 +173,12 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
         while i < count:
             vstore(d, i, v)
             i += LANES
-    else:
-        while step == 2 and i + LANES < count:
+    elif step == 2:
+        while i + LANES < count:
             vstore(d, i, vdeinterleave_even(vload(p, 2 * i), vload(p, 2 * i + LANES)))
             i += LANES
-        if step == 2:
-            vstore(d, i, load_even_part(p, i, count - i))
-            return
+        vstore(d, i, load_even_part(p, i, count - i))
+    else:
         for j in range(count):
             d[j] = p[j * step]
 
@@ -419,15 +418,21 @@ def chain64(row: Chain64Row) -> None:
     s0, s1, s2, s3, inputs, output, ops = row.s0, row.s1, row.s2, row.s3, row.inputs, row.output, row.ops
     for outer in range(s0 * s1 * s2):
         i0, i1, i2 = outer // (s1 * s2), outer // s2 % s1, outer % s2
-        for i3 in range(0, s3, BLOCK64):
-            count = min(BLOCK64, s3 - i3)
+        for i3 in range(0, s3, BLOCK64_ELEMENTS):
+            count = min(BLOCK64_ELEMENTS, s3 - i3)
             for k in range(row.input_count):
                 part = inputs[k]
-                load64(part, element_index(part, i0, i1, i2, i3), part.step3, count, slots + k * BLOCK64)
+                load64(
+                    part, element_index(part, i0, i1, i2, i3), part.step3, count, slots + k * BLOCK64_ELEMENTS
+                )
             result = slots
             for j in range(row.op_count):
                 op = ops[j]
-                result = slots + op.target * BLOCK64
-                a, b, c = slots + op.a * BLOCK64, slots + op.b * BLOCK64, slots + op.c * BLOCK64
+                result = slots + op.target * BLOCK64_ELEMENTS
+                a, b, c = (
+                    slots + op.a * BLOCK64_ELEMENTS,
+                    slots + op.b * BLOCK64_ELEMENTS,
+                    slots + op.c * BLOCK64_ELEMENTS,
+                )
                 apply_float64(op.code, result, a, b, c, count, op.p, op.q)
             store64(output, element_index(output, i0, i1, i2, i3), output.step3, count, result)

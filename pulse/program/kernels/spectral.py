@@ -221,7 +221,8 @@ class FourierRow(Instruction):
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R points are read from offsets
     ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the real
     parts of points have contiguous offsets from ``first_re`` up to it, and all others are zeros. ``next_re`` is the
-    number of bins, from the first one, whose real parts have contiguous offsets.
+    number of bins, from the first one, whose real parts have contiguous offsets. The same for imaginary parts:
+    ``…_im``; ``has_im``, ``wants_im``: the points, the bins have them. Rows of y have ``columns`` elements.
     ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 

@@ -82,6 +82,7 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
     offsets: Array = np.add.outer(np.asarray(product.taps, np.int64), depths).ravel()
     no_offsets = np.zeros(1, np.int64)
     from_re, from_im = offsets[points.re], no_offsets if points.im is None else offsets[points.im]
+    point_parts = from_re, None if points.im is None else from_im
     to_im = no_offsets if bins.im is None else bins.im
     w1_operand, twiddles_operand, w2_operand = (lowering.add_constant(table) for table in (w1, twiddles, w2))
     lowering.emit(
@@ -108,10 +109,8 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
             factors=lowering.add_constant(bins.factors.astype(np.float32)),
             has_im=points.im is not None,
             wants_im=bins.im is not None,
-            **find_contiguous(
-                (from_re, points.im if points.im is None else from_im), points.factors, (bins.re, bins.im)
-            ),
-            from_pairs=are_pairs(from_re, None if points.im is None else from_im),
+            **find_contiguous(point_parts, points.factors, (bins.re, bins.im)),
+            from_pairs=are_pairs(*point_parts),
             to_pairs=are_pairs(bins.re, bins.im),
             columns=product.columns,
             finish=product.finish,

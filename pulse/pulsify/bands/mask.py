@@ -323,7 +323,7 @@ def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):
-        highest = other[np.broadcast_to(replaced, other.shape)].max() if other.ndim else other
+        highest = np.where(replaced, other, -np.inf).max()
         raise NoBandError(
             f"it puts {highest:g} instead of scores, and numbers above {MASKED:g} do not hide a frame for certain",
             "mask with -inf",

@@ -1,4 +1,4 @@
-"""Loops. One that counts takes and makes one element of a list in each iteration: see ``CountedLoop``."""
+"""Loops. One that counts, and takes and makes one element of a list in each iteration, is a scan over frames."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,6 +14,7 @@ from pulse.infer.unrolling import ENDLESS, NotUnrolledError, graft, retire_from
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
+from pulse.support.record import record
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
@@ -26,6 +27,19 @@ from pulse.wiring import wire
 def loop(node: TensorflowNode) -> list[OutletId]:
     """Unroll a loop of few iterations; otherwise write a scan, or else an op that decides while running."""
     return _While(node).wire()
+
+
+@record(eq=False)
+class _CountedLists:
+    """A loop that counts, and what it does not know of its lists.
+
+    heads  lists -> the elements that they have before it
+    last   lists of one element, which each iteration writes -> one more state each, which begins as zeros
+    """
+
+    loop: CountedLoop
+    heads: Mapping[int, Sequence[OutletId]]
+    last: Mapping[int, int]
 
 
 class _While:
@@ -111,34 +125,31 @@ class _While:
         iterations = self._iterations()
         if iterations == 0:
             return list(self._first)
-        heads: dict[int, Sequence[OutletId]] = {}
-        last: dict[int, OutletId] = {}
-        loop = self._counted_loop(iterations, heads, last)
-        outlets = loop.wire()
-        for variable, rows in heads.items():
+        counted = self._counted_loop(iterations)
+        outlets = counted.loop.wire()
+        for variable, rows in counted.heads.items():
             head = [self._widen(outlet, f"head{variable}_{row}") for row, outlet in enumerate(rows)]
             if head:
                 outlets[variable] = self._node.wire(Concat(0), [*head, outlets[variable]], f"rows{variable}")
-        for state, variable in enumerate(last, len(self._first)):
+        for variable, state in counted.last.items():
             outlets[variable] = self._widen(outlets[state], f"last{variable}")
         return outlets[: len(self._first)]
 
     def _widen(self, outlet: OutletId, name: str) -> OutletId:
         return self._node.wire(AddAxis(0), [outlet], name)
 
-    def _counted_loop(
-        self, iterations: TDim, heads: dict[int, Sequence[OutletId]], last: dict[int, OutletId]
-    ) -> CountedLoop:
-        """Return the role of each variable in the loop; add to ``heads`` the elements that lists had before it.
+    def _counted_loop(self, iterations: TDim) -> "_CountedLists":
+        """Return the role of each variable in the loop.
 
-        A list of one element is one more state, which begins as zeros, since each iteration writes it: add it to
-        ``last``. Raises NotUnrolledError: a list is not written in the order of the iterations
+        Raises NotUnrolledError: a list is not written in the order of the iterations
         """
         node, body = self._node, self._body
         sources = self._sources(body, self._function.inputs)
         own_sources = {variable: source for source, variable in sources.items()}
         lists: dict[int, OutletId] = {}
         states: dict[int, OutletId] = {}
+        heads: dict[int, Sequence[OutletId]] = {}
+        single: dict[int, OutletId] = {}
         for variable, outlet in enumerate(body.graph.outputs):
             if self._constant[variable] or outlet == own_sources.get(variable) or variable in self._counters:
                 continue
@@ -147,7 +158,7 @@ class _While:
                 states[variable] = outlet
                 continue
             if self._writes_one(variable, producer.inputs, own_sources):
-                last[variable] = producer.inputs[2]
+                single[variable] = producer.inputs[2]
                 continue
             index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
             if producer.inputs[0] != own_sources.get(variable) or index is None or index.step != 1:
@@ -155,11 +166,13 @@ class _While:
             heads[variable] = self._head(self._first[variable], index.start, iterations)
             lists[variable] = producer.inputs[2]
         reads, first = self._elements_read(sources), list(self._first)
-        for variable, outlet in last.items():
+        last: dict[int, int] = {}
+        for variable, outlet in single.items():
             fact = body.graph.fact(outlet)
+            last[variable] = len(first)
             states[len(first)] = outlet
             first.append(node.constant(np.zeros(fact.sizes, fact.dtype), f"first{variable}"))
-        return CountedLoop(
+        loop = CountedLoop(
             node,
             body,
             iterations,
@@ -170,6 +183,7 @@ class _While:
             lists=lists,
             reads=reads,
         )
+        return _CountedLists(loop, heads, last)
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """Return the elements of a list before the loop, which writes all later ones.

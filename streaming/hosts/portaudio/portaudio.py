@@ -115,7 +115,7 @@ class PortAudio:
         self.native = is_callable() if native is None else native
 
     def devices(self) -> tuple[Device, ...]:
-        """Return all devices, as of the last search. Raises DeviceError: PortAudio is missing, or does not respond."""
+        """Return all devices of the last search. Raises DeviceError: PortAudio is missing, or does not respond."""
         if self.native:
             return _system().devices
         from streaming.hosts.portaudio.python_stream import list_devices

@@ -26,7 +26,7 @@ _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 class AudioSystem(NotCopyable):
     """PortAudio's state in one copy of its library. Calls that may hang are made by one thread, with a limit.
 
-    devices               the devices, as of its initialisation
+    devices               the devices when it was initialised
     streams               the number of open streams
     is_closed             whether streams can no longer be opened: it was ended, or its JACK server was lost, so that
                           its calls hang, or end the process

@@ -75,7 +75,7 @@ def scatter_elements() -> Iterator[Case]:
 
 
 def frames_laid() -> Iterator[Case]:
-    """Frames added where they overlap, at places looked up in a range, as of an inverse transform."""
+    """Frames added where they overlap, at places looked up in a range, as in an inverse transform."""
     x = floats("frames laid", 5, 6)
     nodes = [
         node("Shape", "x", "l", start=0, end=1),

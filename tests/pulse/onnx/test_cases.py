@@ -27,10 +27,11 @@ def assert_runs_as_in_onnxruntime(case: Case) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_operator_cases_run_as_in_onnxruntime(family: str) -> None:
     failed = FailedCases()
-    for case in cases(family):
-        if has_reference(case[1]):
-            with failed.collect(case[0]):
-                assert_runs_as_in_onnxruntime(case)
+    runnable = [case for case in cases(family) if has_reference(case[1])]
+    for case in runnable:
+        with failed.collect(case[0]):
+            assert_runs_as_in_onnxruntime(case)
+    assert len(runnable) > len(cases(family)) / 2
     assert not failed, "\n".join(failed)
 
 

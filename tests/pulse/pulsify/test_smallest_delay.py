@@ -143,7 +143,7 @@ def test_taps_without_weight_add_no_delay(seeds: range) -> None:
         reported, smallest = compare_delays(typed, pulse, reach)
         assert reported == smallest, (seed, pulse)
         reached[smallest > 0] += 1
-    assert min(reached.values()) >= len(seeds) // 5, reached
+    assert min(reached[True], reached[False]) >= len(seeds) // 5, reached
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 150), marks=pytest.mark.slow)], ids=len)

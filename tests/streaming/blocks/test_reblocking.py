@@ -56,7 +56,7 @@ def test_pulses_and_waiting_frames_are_slices_of_the_whole(rng: np.random.Genera
             assert queue.pending_frames == whole.shape[axis] - taken
             assert queue.is_empty == (whole.shape[axis] == taken)
     assert counts["pulses"] > 1000
-    assert min(counts.values()) > 100
+    assert min(counts["pulses of several blocks"], counts["left pulses"]) > 100
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

@@ -1,4 +1,7 @@
-"""Functions fused after a product in the same instruction: a pass over its rows while they are in the cache."""
+"""Functions fused after a product in the same instruction, over rows that are still in the cache.
+
+Rows that are contiguous take one pass for all steps, others one pass for each step.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +23,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.registry import device
 from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import NOTHING, Reach, run, table
+from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
@@ -39,7 +42,8 @@ STEPS = (
 )
 """The steps, by their number; ``FinishStep`` explains them."""
 RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
-BY_COLUMN = ("prelu", "mul_round")
+BY_COLUMN_CODES = (PRELU, MUL_ROUND)
+BY_COLUMN = tuple(STEPS[code] for code in BY_COLUMN_CODES)
 """The steps whose operand has one number for each column."""
 GATES = (None, "tanh", "sigmoid")
 """The functions of the halves of a gate, by their number."""
@@ -74,7 +78,7 @@ class GateFinish(RowFields):
 class Finish(RowFields):
     """The steps after a product, in order, or one gate.
 
-    ``flat``: all rows are contiguous, in the operands too, so that they form one long row.
+    ``flat``: all rows are contiguous, in the operands too, so that they form one long row; no step is by column.
     """
 
     flat: bool
@@ -92,9 +96,9 @@ class Finish(RowFields):
         """Return ``Cut.moves`` for a product's columns; None if they cannot be cut."""
         if self.gate_count > 0:
             return None
-        by_column = (PRELU, MUL_ROUND, ADD)
+        with_columns = (*BY_COLUMN_CODES, ADD)
         return {
-            f"finish.steps[{i}].operand": 1 for i, step in enumerate(self.steps) if step.code in by_column
+            f"finish.steps[{i}].operand": 1 for i, step in enumerate(self.steps) if step.code in with_columns
         }
 
     def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
@@ -106,7 +110,8 @@ class Finish(RowFields):
         rows, columns = (min(M, 1), M * N) if self.flat else (M, N)
         for step in self.steps:
             yield y, table(rows_y, rows) + run(columns)
-            reads_rows, reads_columns = step.code == ADD, step.code in (PRELU, MUL_ROUND)
+            reads_rows, reads_columns = step.code == ADD, step.code in BY_COLUMN_CODES
+            require(not (self.flat and reads_columns), "a step by column on one long row")
             if reads_rows:
                 yield step.operand, table(step.rows, rows) + run(columns)
                 yield step.operand, table(step.rows, M) + run(N)  # the reach of parts of the rows and columns
@@ -153,7 +158,7 @@ def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vec
 def apply_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, n: int, columns: int) -> None:
     """Apply a step to at most 16 columns, from n, of all rows, two at a time."""
     code, p, operand, offsets = step.code, step.parameter, step.operand, step.rows
-    by_column = code in (PRELU, MUL_ROUND)
+    by_column = code in BY_COLUMN_CODES
     w = vload_part(operand, n, columns) if by_column else vzero()
     for m in range(0, rows, 2):
         other = min(m + 1, rows - 1)  # the last row twice, with the same result

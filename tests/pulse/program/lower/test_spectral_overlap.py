@@ -48,7 +48,18 @@ def kernels(program: Program) -> list[str]:
     return [row.kernel for row in program.notes]
 
 
-@pytest.mark.parametrize(("hop", "pulse_frames"), [(32, 8), (64, 1), (64, 3), (100, 3), (128, 1)])
+QUICK = {(32, 8), (64, 1), (64, 3), (100, 3), (128, 1)}
+"""Hops and pulses that the default suite tries."""
+
+
+@pytest.mark.parametrize(
+    ("hop", "pulse_frames"),
+    [
+        pytest.param(hop, frames, marks=[] if (hop, frames) in QUICK else [pytest.mark.slow])
+        for hop in (32, 64, 100, 128)
+        for frames in (1, 3, 8)
+    ],
+)
 def test_each_frame_is_transformed_once(hop: int, pulse_frames: int) -> None:
     proto = inverse(hop)
     names = kernels(pulse.stream(proto, pulse=pulse_frames))
@@ -93,6 +104,8 @@ def test_a_step_after_the_transform_reads_its_sums() -> None:
     proto = inverse(64)
     proto.graph.node.append(gate)
     proto.graph.output[0].name = "louder"
+    names = kernels(pulse.stream(proto, pulse=4))
+    assert names.count("fourier") == names.count("pool") == 1
     pulse.verify(proto, pulse=4).require()
 
 

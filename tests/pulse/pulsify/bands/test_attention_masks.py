@@ -88,13 +88,16 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     proto, feeds = attention_example(first)
     assert_streams_agree(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
-    def weak(graph: AttentionBuilder, scores: str) -> str:
-        return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
-
     words = (
         "puts -5 instead of scores, and numbers above -10000 do not hide a frame for certain; mask with -inf"
     )
-    assert words in refusal(attention_example(weak)[0])
+    for other in (-5.0, [-5.0], [[[[-5.0]]]]):
+
+        def weak(graph: AttentionBuilder, scores: str, other: object = other) -> str:
+            condition = graph.is_between(graph.distances(), 0, 3)
+            return graph.add("Where", condition, scores, graph.constant(other))
+
+        assert words in refusal(attention_example(weak)[0])
 
 
 @with_short_runs

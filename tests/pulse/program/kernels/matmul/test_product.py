@@ -226,6 +226,27 @@ def test_steps_after_a_product_agree_with_numpy(
         )
 
 
+@pytest.mark.parametrize(("M", "N"), [(5, 12), (4, 16), (3, 40), (1, 70)])
+@pytest.mark.parametrize("flat", [True, False])
+def test_steps_run_in_order_on_rows_of_their_operands(
+    rng: np.random.Generator, M: int, N: int, flat: bool
+) -> None:
+    """Operands and rows have gaps unless all rows form one."""
+    row, expected = window_case(rng, M, 1, 4, N, dense=flat)
+    rows = np.arange(M) * N if flat else rng.permutation(M) * (N + 2)
+    operand = next_noise(rng, M * (N + 2))
+    steps = [
+        finish_step("add", operand, rows),
+        finish_step("relu", operand, rows),
+        finish_step("max", operand, rows, 0.5),
+    ]
+    for m, start in enumerate(row.rows_y):
+        added = expected[start : start + N] + operand[rows[m] : rows[m] + N]
+        expected[start : start + N] = np.maximum(np.maximum(added, 0), 0.5)
+    for after in run_both(replace(row, finish=finish_of(steps, flat=flat))):
+        np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=4 * TOLERANCE)
+
+
 def test_products_of_random_shapes_agree_with_numpy(rng: np.random.Generator) -> None:
     for _ in range(200):
         M, T, K, N = (int(rng.integers(1, top)) for top in (18, 10, 40, 131))

@@ -1,7 +1,7 @@
-"""All functions compiled before the tests; of those whose LLVM code many tests read, that is stored too.
+"""Compile all functions before the tests, and store the LLVM code of those that many tests read.
 
-``python -m tests.pulse.jit.shown_code`` compiles those that its standard input names. Functions that Python calls are
-not shown: their machine code has a wrapper, which their LLVM code here lacks.
+``python -m tests.pulse.jit.compiled_functions`` compiles those that its standard input names. Functions that Python
+calls are not shown: their machine code has a wrapper, which their LLVM code here lacks.
 """
 
 import os
@@ -16,22 +16,27 @@ SHOWN = (
 )
 NAME_BYTES = 64
 """Bytes of a name in the pipe from which all processes read the next one."""
+PIPE_BYTES = 1 << 16
+"""What a pipe holds before a process reads from it."""
 
 
 def compile_all(jobs: int) -> None:
     """Compile what is missing, in several processes."""
-    from streaming.compilation.warming import is_cached, kernel_names
+    from streaming.compilation.warming import is_cached, kernel_names, why_not_cached
 
     missing = [name for name in dict.fromkeys((*SHOWN, *kernel_names())) if not is_cached(name)]
+    assert max(map(len, missing), default=0) <= NAME_BYTES
+    assert len(missing) * NAME_BYTES <= PIPE_BYTES
     requests, writer = os.pipe()
     os.write(writer, b"".join(name.encode().ljust(NAME_BYTES) for name in missing))
     os.close(writer)
-    command = [sys.executable, "-m", "tests.pulse.jit.shown_code"]
+    command = [sys.executable, "-m", "tests.pulse.jit.compiled_functions"]
     processes = [subprocess.Popen(command, stdin=requests, cwd=ROOT) for _ in range(min(jobs, len(missing)))]
     os.close(requests)
     codes = [process.wait() for process in processes]
     assert not any(codes)
-    assert all(map(is_cached, missing))
+    left = [name for name in missing if not is_cached(name)]
+    assert not left, f"not in the cache folder: {left}; {why_not_cached()}"
 
 
 def main() -> None:
