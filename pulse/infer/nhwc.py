@@ -54,16 +54,6 @@ def window_pads(
     )
 
 
-def read_pairs(node: NodeContext, slot: int, axes: int) -> list[PadPair]:
-    """Return paddings, or crops, of some axes. Raises LoadError: they are not two for each, or one is negative."""
-    amounts = node.dims(slot, "paddings")
-    if len(amounts) != 2 * axes:
-        raise node.error(f"{len(amounts)} paddings for {axes} axes")
-    if any(amount.prove_ge(0).no for amount in amounts):
-        raise node.error(f"its paddings are negative: {', '.join(map(str, amounts))}")
-    return list(zip(amounts[::2], amounts[1::2]))
-
-
 def pad_of_dilation(node: NodeContext, x: OutletId) -> OutletId:
     """Pad the axes after the batch with zeros: input 1, the paddings, minus input 2, the crops; cut below 0.
 

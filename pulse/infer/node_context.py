@@ -134,6 +134,18 @@ class NodeContext(FileNode):
             raise self.error(f"its {subject} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
+    def end_amounts(self, slot: int, axes: int, subject: str) -> list[tuple[TDim, TDim]]:
+        """Return what is added or cut before and after each axis, from an input.
+
+        Raises LoadError: as in ``dims``, or they are not two for each axis, or one is negative
+        """
+        amounts = self.dims(slot, subject)
+        if len(amounts) != 2 * axes:
+            raise self.error(f"{len(amounts)} {subject} for {axes} axes")
+        if any(amount.prove_ge(0).no for amount in amounts):
+            raise self.error(f"its {subject} are negative: {', '.join(map(str, amounts))}")
+        return list(zip(amounts[::2], amounts[1::2]))
+
     def with_name(self, wire_name: str) -> Self:
         """Return the same node, with another name for its wires."""
         return replace(self, wire_name=wire_name)

@@ -163,13 +163,14 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
         return True
 
     info = np.iinfo(port.dtype)
-    highest, lowest = min(int(info.max), MAX_INTEGER), min(-int(info.min), MAX_INTEGER)
+    highest, largest_negative = min(int(info.max), MAX_INTEGER), min(-int(info.min), MAX_INTEGER)
     starts = 1, 0, *(1 << power for power in range(1, highest.bit_length()))
     start = next(filter(is_accepted, starts), None)
     if start is None:
         return 0, 1
-    return -_furthest(lambda value: is_accepted(-value), -start, lowest), _furthest(
-        is_accepted, start, highest
+    return (
+        -_furthest(lambda value: is_accepted(-value), -start, largest_negative),
+        _furthest(is_accepted, start, highest),
     )
 
 

@@ -53,7 +53,8 @@ def from_torch(
     opset    the version of ONNX operators to export to; by default the exporter chooses
     compare  whether the model is compared with the module
     lengths  the lengths at which they are compared, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``. A symbol
-             without a length keeps its length in the example. By default they are found by trial
+             without a length keeps its length in the example; multiples (``32*T``) follow their name. By default
+             they are found by trial
     method   the method that is called in place of ``forward``, such as "encode"
     states   the states of a module that takes one chunk per call and returns its caches: parameter -> the position
              (in a tuple) or the key (in a dict) of its next value in the result, as in ``{"cache": 1}``. States begin

@@ -57,21 +57,17 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
             time_axes = fitting[0]
             if choices is not alone:
                 return time_axes
-            return next(
-                (
-                    more
-                    for more in _extend(examples, axes, time_axes)
-                    if _runs(module, examples, more, shapes)
-                ),
-                time_axes,
-            )
+            more = _extend(examples, axes, time_axes)
+            return more if more and _runs(module, examples, more, shapes) else time_axes
     return {}
 
 
 def _extend(
     examples: Mapping[str, Array], axes: list[tuple[str, int]], time_axes: InputAxes
-) -> Iterator[InputAxes]:
-    """Yield the axis that was found, with those of its length in all other inputs, each of which has it once.
+) -> InputAxes | None:
+    """Return the axis that was found together with the axes of its length in other inputs.
+
+    None if there are none, or an input has several.
 
     A module that reads only a part of an input, such as a loop over the frames of another one, takes either alone.
     """
@@ -80,8 +76,9 @@ def _extend(
     others = [
         (other, place) for other, place in axes if other != name and examples[other].shape[place] == size
     ]
-    if others and len(dict(others)) == len(others):
-        yield time_axes | {other: {place: SYMBOL} for other, place in others}
+    if not others or len(dict(others)) < len(others):
+        return None
+    return time_axes | {other: {place: SYMBOL} for other, place in others}
 
 
 def _axes_of_equal_length(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:

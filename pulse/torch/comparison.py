@@ -81,9 +81,9 @@ class Comparison:
         if lengths is None and self.lengths:
             for sizes in (
                 length
-                for symbol in self.lengths
+                for name in multiples_by_name(self.lengths)
                 if try_even_length
-                for length in even_length(self.lengths, symbol)
+                for length in even_length(self.lengths, name)
             ):
                 self._try_shorter([sizes])
             return self._vary()

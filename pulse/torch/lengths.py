@@ -69,16 +69,16 @@ def _steps(frames: int) -> list[int]:
     return sorted(steps, reverse=True)
 
 
-def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
+def even_length(lengths: Lengths, name: str) -> list[Lengths]:
     """Return a shorter length divisible by powers of two, so that strides leave no remainder, if there is one."""
-    power = 2 ** max(lengths[symbol].bit_length() - 2, 0)
-    return [{**lengths, symbol: power}] if power >= MIN_LENGTH else []
+    power = 2 ** max(lengths[name].bit_length() - 2, 0)
+    return [_fill_in({name: power}, lengths)] if power >= MIN_LENGTH else []
 
 
 def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
     """Return the lengths of every symbol at which the caller compares, or None if not given.
 
-    Raises InputError: one is not a length of a symbol.
+    Raises InputError: one is not a length of a symbol, or multiples do not fit together.
     """
     if lengths is None:
         return None
@@ -88,12 +88,23 @@ def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
 
 
 def _fill_in(chosen: Lengths, traced: Lengths) -> Lengths:
-    """Return the lengths of all symbols; multiples of a given one follow it, others are the example's."""
-    filled = {**traced, **chosen}
-    for symbol in traced.keys() - chosen.keys():
-        factor, name = split_multiple(symbol)
-        if name in chosen:
-            filled[symbol] = factor * chosen[name]
+    """Return the lengths of all symbols: a name and its multiples follow a given one, others are the example's.
+
+    Raises InputError: a multiple is not as long as its name says
+    """
+    filled = dict(traced)
+    for name, symbols in multiples_by_name(traced).items():
+        given = [symbol for symbol in (name, *symbols) if symbol in chosen]
+        if not given:
+            continue
+        base = max(chosen[given[0]] // split_multiple(given[0])[0], 1)
+        filled |= {symbol: split_multiple(symbol)[0] * base for symbol in symbols}
+        for symbol in given:
+            if chosen[symbol] != filled[symbol]:
+                raise InputError(
+                    f"lengths: {symbol} has {chosen[symbol]} frames, but {filled[symbol]} if {name} has {base}; "
+                    f"give {name} alone: its multiples follow"
+                )
     return filled
 
 

@@ -59,7 +59,9 @@ class State(ABC):
         self.counts_faults = False
         """Whether the program counts faults at all."""
         self.takes_nan_padding = True
-        """Whether frames after the end may be NaN; False if an op may raise at what becomes of them, as an index."""
+        """Whether frames after the end may be NaN; False if an op may raise on a value computed from them, such as an
+        index.
+        """
         self._total: memoryview[int] | None = None
         """The word that counts all faults; None if the program has no such word."""
         self._flags = StreamFlags.new()

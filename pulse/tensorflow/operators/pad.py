@@ -16,7 +16,7 @@ MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 def pad(node: TensorflowNode) -> OutletId:
     """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()
-    pads = nhwc.read_pairs(node, 1, rank)
+    pads = node.end_amounts(1, rank, "paddings")
     pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0

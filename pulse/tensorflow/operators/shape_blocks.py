@@ -10,8 +10,10 @@ from pulse.tensorflow.registry import tensorflow_op
 def move_blocks_to_batch(node: TensorflowNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
     blocks = node.integers(1, "block_shape")
-    wire = nhwc.space_to_batch if node.op_type == "SpaceToBatchND" else nhwc.batch_to_space
-    return wire(node, node.input(0), blocks, nhwc.read_pairs(node, 2, len(blocks)))
+    is_split = node.op_type == "SpaceToBatchND"
+    wire = nhwc.space_to_batch if is_split else nhwc.batch_to_space
+    ends = node.end_amounts(2, len(blocks), "paddings" if is_split else "crops")
+    return wire(node, node.input(0), blocks, ends)
 
 
 @tensorflow_op("SpaceToDepth", "DepthToSpace")

@@ -46,5 +46,5 @@ def pad_of_dilation(node: TfliteNode) -> OutletId:
 
 
 def _pad(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:
-    pairs = tuple(nhwc.read_pairs(node, 1, node.fact(0).rank))
+    pairs = tuple(node.end_amounts(1, node.fact(0).rank, "paddings"))
     return node.wire(Pad(pairs, mode, fill), [requantize_input(node)])

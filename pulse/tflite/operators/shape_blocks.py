@@ -12,8 +12,10 @@ def move_blocks_to_batch(node: TfliteNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
     node.require_real()
     blocks = node.integers(1, "block")
-    wire = nhwc.space_to_batch if node.op_type == "SPACE_TO_BATCH_ND" else nhwc.batch_to_space
-    return wire(node, requantize_input(node), blocks, nhwc.read_pairs(node, 2, len(blocks)))
+    is_split = node.op_type == "SPACE_TO_BATCH_ND"
+    wire = nhwc.space_to_batch if is_split else nhwc.batch_to_space
+    ends = node.end_amounts(2, len(blocks), "paddings" if is_split else "crops")
+    return wire(node, requantize_input(node), blocks, ends)
 
 
 @tflite_op("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")

@@ -251,7 +251,7 @@ class FrameLoops:
 
     def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
         """Return the axis that an entry of an index selects from; None if other entries select by their values."""
-        if not all(isinstance(entry, int | slice) or entry in (None, ...) for entry in entries):
+        if not all(isinstance(entry, int | slice) or entry is None or entry is ... for entry in entries):
             return None
         before, after = _entries_of_axes(entries[:place]), _entries_of_axes(entries[place:])
         return x.dim() - len(after) if ... in before else len(before)

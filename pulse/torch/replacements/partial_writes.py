@@ -48,8 +48,8 @@ def _select(op: Any, x: Any, written: Any, axis: int, start: int, end: Any) -> A
     else:
         after = op.Sub(op.Shape(x, start=axis, end=axis + 1), op.Add(length, _row(op, start)))
     pads = op.Concat(_row(op, start), after, axis=0)
-    is_written = op.Pad(_ones(op, x, axis, length), pads, None, _row(op, 0))
-    return _choose(op, is_written, op.Pad(written, pads, None, _row(op, axis)), x)
+    marks = op.Pad(_ones(op, x, axis, length), pads, None, _row(op, 0))
+    return _choose(op, marks, op.Pad(written, pads, None, _row(op, axis)), x)
 
 
 def _select_spread(op: Any, x: Any, written: Any, axis: int, start: int, step: int) -> Any:
@@ -70,13 +70,14 @@ def _select_spread(op: Any, x: Any, written: Any, axis: int, start: int, step: i
 
 
 def _ones(op: Any, x: Any, axis: int, length: Any) -> Any:
-    """Return as many ones along an axis of x, without the axes before it."""
+    """Return ``length`` ones along an axis of x, with size 1 for each later axis."""
     other_axes = _row(op, *[1] * (len(x.shape) - axis - 1))
     return op.Expand(op.Constant(value_float=1.0), op.Concat(length, other_axes, axis=0))
 
 
-def _choose(op: Any, is_written: Any, written: Any, x: Any) -> Any:
-    return op.Where(op.Greater(is_written, op.Constant(value_float=0.0)), written, x)
+def _choose(op: Any, marks: Any, written: Any, x: Any) -> Any:
+    """Return the written frames where marks are 1, and those of x where they are 0."""
+    return op.Where(op.Greater(marks, op.Constant(value_float=0.0)), written, x)
 
 
 def _slice(op: Any, x: Any, axis: int, first: int, last: int) -> Any:

@@ -68,6 +68,29 @@ def test_given_lengths_are_completed_by_those_of_the_example() -> None:
     ]
 
 
+@pytest.mark.parametrize("entry", [{"T": 9}, {"4*T": 36}, {"32*T": 288, "T": 9}])
+def test_a_name_and_its_multiples_follow_a_given_one(entry: dict[str, int]) -> None:
+    traced = {"32*T": 640, "T": 20, "4*T": 80, "S": 5}
+    assert read_lengths([entry], traced) == [{"32*T": 288, "T": 9, "4*T": 36, "S": 5}]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            {"T": 9, "32*T": 40},
+            r"lengths: 32\*T has 40 frames, but 288 if T has 9; give T alone: its multiples",
+        ),
+        ({"32*T": 640, "4*T": 81}, r"4\*T has 81 frames, but 80 if T has 20"),
+        ({"32*T": 41}, r"32\*T has 41 frames, but 32 if T has 1"),
+        ({"4*T": 3}, r"4\*T has 3 frames, but 4 if T has 1"),
+    ],
+)
+def test_multiples_that_do_not_fit_their_name_are_refused(entry: dict[str, int], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_lengths([entry], {"T": 20, "32*T": 640, "4*T": 80})
+
+
 @pytest.mark.parametrize(
     ("lengths", "words"),
     [

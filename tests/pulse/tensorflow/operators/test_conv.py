@@ -76,6 +76,8 @@ def test_batch_to_space_undoes_space_to_batch() -> None:
     assert np.array_equal(batches, np.concatenate([padded[:, ::2], padded[:, 1::2]]))
     (back,) = results_of_operator("BatchToSpaceND", (batches, block, crops))
     assert np.array_equal(back, padded[:, :6])
+    with pytest.raises(pulse.LoadError, match="its crops are negative: 0, -1"):
+        results_of_operator("BatchToSpaceND", (batches, block, np.int32([[0, -1]])))
 
 
 def test_a_convolution_between_blocks_streams_as_a_dilated_one() -> None:

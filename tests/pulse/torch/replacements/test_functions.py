@@ -214,7 +214,7 @@ def assigned_by_mask(self: Any, x: Any) -> Any:
         clamps_by_mixed_numbers,
     ],
 )
-def test_writes_to_last_frames_and_mixed_bounds_stream(forward: Callable[[Any, Any], Any]) -> None:
+def test_writes_rolls_masks_attention_and_clamps_stream(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     options = {"dynamic": {"x": {2: "T"}}, "lengths": [4, 5, 33]}
     report = pulse.verify(Module(forward), example=torch.randn(1, 1, 40), **options)
