@@ -196,9 +196,7 @@ def test_cmvn_and_sliding_cmvn_refuse_bad_arguments(call: Any, message: str) -> 
         pytest.param(
             b"<AddShift> [ 1 2 ] <Rescale> [ 1 ]", "2 shifts and 1 scales", id="fewer scales than shifts"
         ),
-        pytest.param(
-            b" " * (1 << 20) + b" ", "has 1048577 bytes; more than statistics have", id="too long"
-        ),
+        pytest.param(b" " * (1 << 20) + b" ", "has 1048577 bytes; more than statistics have", id="too long"),
     ],
 )
 def test_broken_files_are_refused(data: bytes, message: str, tmp_path: Path) -> None:
