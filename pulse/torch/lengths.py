@@ -94,12 +94,12 @@ def _fill_in(chosen: Lengths, traced: Lengths) -> Lengths:
     """
     filled = dict(traced)
     for name, symbols in multiples_by_name(traced).items():
-        given = [symbol for symbol in (name, *symbols) if symbol in chosen]
-        if not given:
+        chosen_symbols = [symbol for symbol in (name, *symbols) if symbol in chosen]
+        if not chosen_symbols:
             continue
-        base = max(chosen[given[0]] // split_multiple(given[0])[0], 1)
+        base = max(chosen[chosen_symbols[0]] // split_multiple(chosen_symbols[0])[0], 1)
         filled |= {symbol: split_multiple(symbol)[0] * base for symbol in symbols}
-        for symbol in given:
+        for symbol in chosen_symbols:
             if chosen[symbol] != filled[symbol]:
                 raise InputError(
                     f"lengths: {symbol} has {chosen[symbol]} frames, but {filled[symbol]} if {name} has {base}; "
