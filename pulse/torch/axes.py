@@ -100,7 +100,8 @@ def _axes_in_proportion(examples: Mapping[str, Array], axes: list[tuple[str, int
                 options.setdefault(name, []).append((axis, times))
         if len(options) > 1:
             for chosen in islice(product(*options.values()), MAX_TRIALS):
-                if len({times for _, times in chosen}) > 1:
+                factors = [times for _, times in chosen]
+                if min(factors) == 1 < max(factors):
                     yield {
                         name: {axis: f"{times}*{SYMBOL}" if times > 1 else SYMBOL}
                         for name, (axis, times) in zip(options, chosen)

@@ -286,7 +286,9 @@ class FrameLoops:
         entries = list(index) if isinstance(index, tuple) else [index]
         step_places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         has_only_whole_axes = all(
-            entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep)
+            entry is ... or (isinstance(entry, slice) and entry == slice(None))
+            for entry in entries
+            if not isinstance(entry, LoopStep)
         )
         if len(step_places) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None

@@ -65,6 +65,18 @@ def test_lengths_that_are_multiples_are_found() -> None:
     assert find_time("M", upsample_features, feeds) == {"sound": {1: "32*T"}, "features": {2: "T"}}
 
 
+def test_multiples_of_a_length_that_no_input_has_are_not_guessed() -> None:
+    def join(feeds: Feeds) -> Feeds:
+        x, y = feeds["x"], feeds["y"]
+        if x.shape[:2] != (1, 4) or 3 * x.shape[2] != 2 * y.shape[1]:
+            raise InputError("RuntimeError: shape")
+        return {"y": y * 2}
+
+    assert (
+        find_time("M", join, {"x": np.ones((1, 4, 8), np.float32), "y": np.ones((1, 12), np.float32)}) == {}
+    )
+
+
 def test_several_axes_are_not_guessed() -> None:
     with pytest.raises(
         InputError, match=r'along several axes; .*dynamic=\{"x": \{0: "T"\}\}; .*none is: dynamic=\{\}'
