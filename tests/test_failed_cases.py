@@ -6,18 +6,18 @@ from tests.failed_cases import in_one_test
 
 
 def test_all_failed_cases_are_named() -> None:
-    seen: list[int] = []
+    numbers: list[int] = []
 
     @in_one_test("number", [1, 2, 3, 4])
     def check(number: int) -> None:
-        seen.append(number)
+        numbers.append(number)
         assert number != 2
         if number == 4:
             pytest.fail("four")
 
     with pytest.raises(AssertionError) as raised:
         check()
-    assert seen == [1, 2, 3, 4]
+    assert numbers == [1, 2, 3, 4]
     assert [name in str(raised.value) for name in ("{'number': 1}", "{'number': 2}", "{'number': 4}")] == [
         False,
         True,

@@ -106,8 +106,15 @@ class CountedLoop:
             scanned.add_frames("iteration", TypedFact(np.dtype(np.int64), ()), numbers)
         outlets = graft(self.body, results, scanned.graph, present)
         for index, variable in enumerate(self.states):
-            dtype, made = graph.fact(self.first[variable]).dtype, scanned.graph.fact(outlets[index]).dtype
-            if made != dtype and np.issubdtype(made, np.integer) and np.issubdtype(dtype, np.integer):
+            dtype, next_dtype = (
+                graph.fact(self.first[variable]).dtype,
+                scanned.graph.fact(outlets[index]).dtype,
+            )
+            if (
+                next_dtype != dtype
+                and np.issubdtype(next_dtype, np.integer)
+                and np.issubdtype(dtype, np.integer)
+            ):
                 outlets[index] = wire(scanned.graph, f"next{index}", Cast(dtype), [outlets[index]])[0]
         return outlets
 

@@ -114,8 +114,8 @@ def _divide_factor(number: Any, slot: int) -> Any:
 
 
 def _gelu(x: Array, tanh_form: float) -> Array:
-    if tanh_form:
-        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    if tanh_form:  # 0.5 * (1 + tanh(u)) is sigmoid(2u), which keeps the digits of small results
+        return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
     return 0.5 * x * (1 + _erf_like(x / math.sqrt(2)))
 
 

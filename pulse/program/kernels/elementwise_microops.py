@@ -78,10 +78,8 @@ def either_true(a: Vector, b: Vector) -> Vector:
 
 @device
 def vgelu(x: Vector, tanh_form: float) -> Vector:
-    """Return ``x * Phi(x)``, or its approximation by tanh: with u its argument, ``0.5 * (1 + tanh u)`` is
-    ``sigmoid(2u)``, which keeps the digits of small results.
-    """
-    if tanh_form != 0:
+    """Return ``x * Phi(x)``, or its approximation by tanh."""
+    if tanh_form != 0:  # 0.5 * (1 + tanh(u)) is sigmoid(2u), which keeps the digits of small results
         return x * vsigmoid(2.0 * SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x))
     return 0.5 * x * (verf(x * SQRT_HALF) + 1.0)
 
