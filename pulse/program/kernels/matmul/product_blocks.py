@@ -77,8 +77,10 @@ def initial_wide_sums(bias: Pointer, y: Pointers, rest: int, accumulate: int) ->
 
 @device
 def store_columns(y: Pointer, rest: int, v: Vector) -> None:
-    """Write the first ``rest`` of 16 columns; half of them without a mask."""
-    if rest == HALF:
+    """Write the first ``rest`` of 16 columns; all, which is tried first, or half of them without a mask."""
+    if rest >= LANES:
+        vstore(y, 0, v)
+    elif rest == HALF:
         vstore_eights(y, 0, 0, 1, v, 0)
     else:
         vstore_part(y, 0, rest, v)
