@@ -6,13 +6,13 @@ pulse_frames       frames of the symbol in each pulse
 pulse_inputs       JSON list of {name, axis, delay, rate, length}; axis null: given once, with every call
 pulse_outputs      the same; axis null or rate 0: known when the stream has ended. ``port`` is the model's own name
                    of it, if that is taken in the file
-pulse_states       JSON list of {input, output, initial}: feed the input with the value of the output in the pulse
-                   before; ``initial`` is an .npy file in base64, left out if it is zeros
+pulse_states       JSON list of {input, output, initial}: the value of the input is that of the output in the previous
+                   pulse; ``initial`` is an .npy file in base64, left out if it is zeros
 pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
                    the stream has not ended with 1 << 45; left out if the model does not ask
 pulse_awaits       JSON list of {frames, offset, length}: pulses continue until ``offset + length`` frames, that many in
                    each pulse, have been run
-pulse_assumptions  JSON list of what must hold of the symbol
+pulse_assumptions  JSON list of conditions on the symbol, such as ``T >= 3``
 sample_rate        frames of the symbol a second, if that is known
 title              the name of the model, if a recipe sets one
 codes of NAME      ``scale zero``: an input or output of codes, whose values are ``scale * (code - zero)``

@@ -30,7 +30,7 @@ def fleet_here(nodes: int, deployment: Deployment) -> Iterator[tuple]:
         fleet = Fleet("pulse", cluster.address)
         fleet.deploy(deployment)
         fleet.wait(
-            lambda status: len(status.table.live(deployment.version)) >= deployment.min_workers,
+            lambda status: len(status.table.live_workers(deployment.version)) >= deployment.min_workers,
             BEGIN_TIMEOUT_S,
         )
         yield fleet, cluster

@@ -134,7 +134,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
     """Do the same in an existing fleet, whose checkpoint interval is ``checkpoint_s``."""
     import ray  # pyright: ignore[reportMissingImports]
 
-    urls = [worker.url for worker in fleet.status().table.live("1")]
+    urls = [worker.url for worker in fleet.status().table.live_workers("1")]
     order = random.Random(seed)
     silences: list[float] = []
     began_s = time.perf_counter()
@@ -158,7 +158,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
         count = 0
         while count < kills:
             await anyio.to_thread.run_sync(
-                fleet.wait, lambda status: len(status.table.live("1")) >= 2, RECOVERY_TIMEOUT_S + 60
+                fleet.wait, lambda status: len(status.table.live_workers("1")) >= 2, RECOVERY_TIMEOUT_S + 60
             )
             await anyio.sleep(order.uniform(0.1, 0.6))
             victim = await anyio.to_thread.run_sync(_fullest, fleet, ray)
@@ -208,7 +208,7 @@ async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
 
 def _fullest(fleet, ray) -> int | None:
     """Return the process of the worker with the most streams that can move to other workers."""
-    live = fleet.status().table.live("1")
+    live = fleet.status().table.live_workers("1")
     workers: list[tuple[int, int]] = []
     for worker in live:
         actor = ray.get_actor(worker.name, fleet.name)

@@ -174,6 +174,10 @@ class Scheduler:
     def _schedule_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], flows: list[WireFlow]
     ) -> Sequence[AnyWire]:
+        """Run the op at the largest offset of its streams.
+
+        If that is negative, the frames before the stream must be known; otherwise the offset is 0.
+        """
         streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
         if not streams:
             return self._free_pointwise(node, relation, inputs, flows)
@@ -196,6 +200,7 @@ class Scheduler:
         offset: int,
         prefixes: Sequence[Array | None],
     ) -> list[StreamWire]:
+        """Add the op for pulses, with all inputs at one offset; ``prefixes`` are the frames of its outputs before 0."""
         outlets = [self._synchronise(wire, offset, node.name) for wire in inputs]
         facts = [
             StreamFact(flow.stream_axis, outlet.fact.shape[flow.stream_axis], flow.rate, offset, prefix)
@@ -207,6 +212,7 @@ class Scheduler:
         return streams if flows[0].final else [self.wiring.expect(stream, node.name) for stream in streams]
 
     def _frames(self, flow: WireFlow, fact: StreamFact) -> int:
+        """Return the frames of a wire in a pulse; of one that is known at the end, the most that it can have."""
         if not flow.final:
             return self.wiring.frames(flow.rate)
         highest = fact.length.bounds()[1]
@@ -217,11 +223,13 @@ class Scheduler:
         return highest
 
     def _synchronise(self, wire: AnyWire, offset: int, name: str) -> OutletId:
+        """Return a wire delayed to an offset; a fixed tensor as it is."""
         return wire if isinstance(wire, OutletId) else self._delayed_stream(wire, offset, name).outlet
 
     def _pointwise_prefix(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], frames: int
     ) -> list[Array] | None:
+        """Return the first frames of each output, before the stream; None if those of an input are not known."""
         values: list[Array] = []
         for wire in inputs:
             value = self._first_frames(wire, frames)

@@ -44,7 +44,7 @@ class FleetReport(Report):
         rows = [
             [
                 name,
-                f"{len(table.live(name))} of {self.status.wanted.get(name, 0)}",
+                f"{len(table.live_workers(name))} of {self.status.wanted.get(name, 0)}",
                 f"{deployment.min_workers} to {deployment.max_workers}",
                 f"{shares.get(name, 0):.0%}",
                 ", ".join(model.id for model in deployment.server.models),

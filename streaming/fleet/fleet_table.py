@@ -53,7 +53,7 @@ class FleetTable:
     deployments: Mapping[str, Deployment] = field(default_factory=dict[str, Deployment])
     coming: Mapping[str, float] = field(default_factory=dict[str, float])
 
-    def live(self, version: str) -> list[WorkerEntry]:
+    def live_workers(self, version: str) -> list[WorkerEntry]:
         """Return the workers of a version that accept streams."""
         return [worker for worker in self.workers if worker.version == version and worker.phase == "live"]
 
@@ -61,7 +61,9 @@ class FleetTable:
     def shares(self) -> dict[str, float]:
         """Version -> its share of new streams, for versions whose workers accept streams."""
         weights = {
-            name: deployment.weight for name, deployment in self.deployments.items() if self.live(name)
+            name: deployment.weight
+            for name, deployment in self.deployments.items()
+            if self.live_workers(name)
         }
         total = sum(weights.values())
         return {name: weight / total for name, weight in weights.items() if weight > 0} if total else {}

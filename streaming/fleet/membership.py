@@ -55,5 +55,5 @@ class Membership:
         return next(iter(sorted(shares, reverse=True)), self.version)
 
     def _rank_workers(self, stream: StreamName) -> list[WorkerEntry]:
-        live = {worker.name: worker for worker in self.table.live(stream.version)}
+        live = {worker.name: worker for worker in self.table.live_workers(stream.version)}
         return [live[name] for name in ranking(stream.key, live)]

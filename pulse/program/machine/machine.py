@@ -33,7 +33,7 @@ WebAssembly checks this type at each call, and has 32-bit pointers.
 
 @device
 def run_rows(table_address: int, rows: int, bases_address: int) -> None:
-    """Do ``run`` in compiled code."""
+    """Run all rows, each by its kernel; denormal numbers are zero meanwhile."""
     address, mode = table_address, flush_denormals()
     for _ in range(rows):
         row = row_at(address)

@@ -29,7 +29,7 @@ from pulse.pulsify.bands.pattern import (
     PatternExtent,
     affine,
     combination,
-    exact,
+    exact_numbers,
     extreme,
     function,
     is_true,
@@ -126,7 +126,7 @@ class MaskProof:
         more = [TDim.of(element) - self._rows for element in value.ravel().tolist()]
         if len(more) != 1 or not more[0].is_const:
             return Pattern.unknown()
-        rest = exact(np.array(int(more[0])))
+        rest = exact_numbers(np.array(int(more[0])))
         return affine({LENGTH: ONE}, (rest, rest), self._extent.distance)
 
     def _apply(self, node: Node[TypedFact, Op], inputs: Sequence[Pattern]) -> Pattern:
@@ -140,7 +140,7 @@ class MaskProof:
                 else whole_part(self._patterns[truncated], self._extent)
             )
         elif isinstance(op, Range):
-            first, step = (exact(np.array(bound)) for bound in (op.start, op.step))
+            first, step = (exact_numbers(np.array(bound)) for bound in (op.start, op.step))
             pattern = affine({-1: step}, (first, first), self._extent.distance)
         elif isinstance(op, Cast):
             pattern = self._cast(op, inputs[0], facts[0])
@@ -271,7 +271,7 @@ class MaskProof:
                 for pick, bounds in ((np.min, x[0]), (np.max, x[1]))
             )
             rows = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
-            return exact(rows.min(axis=0)), exact(rows.max(axis=0))
+            return exact_numbers(rows.min(axis=0)), exact_numbers(rows.max(axis=0))
 
         return function(entries, [index])
 

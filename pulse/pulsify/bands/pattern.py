@@ -24,7 +24,7 @@ IntervalFunction: TypeAlias = Callable[..., Interval]
 """A function from the intervals of operands to the interval of the result."""
 
 
-def exact(value: Array) -> Exact:
+def exact_numbers(value: Array) -> Exact:
     """Return the numbers of an array, exactly."""
     numbers = [
         Fraction(element) if np.isfinite(element) else float(element) for element in value.ravel().tolist()

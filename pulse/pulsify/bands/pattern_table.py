@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import Array
-from pulse.pulsify.bands.pattern import NEVER, Interval, Pattern, affine, exact
+from pulse.pulsify.bands.pattern import NEVER, Interval, Pattern, affine, exact_numbers
 
 MAX_EXAMINED_ELEMENTS = 1 << 12
 """Maximum number of elements of a constant that are examined one by one."""
@@ -19,7 +19,7 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
     """
     everywhere = _pattern_within(value)
     if not axes:
-        return Pattern.constant(exact(value)) if value.size <= MAX_EXAMINED_ELEMENTS else everywhere
+        return Pattern.constant(exact_numbers(value)) if value.size <= MAX_EXAMINED_ELEMENTS else everywhere
     if len(axes) > 2 or value.size == 0:
         return Pattern.unknown(everywhere.bounds)
     early, late = value, value
@@ -49,11 +49,11 @@ def _steps(value: Array, axis: int, distance: int) -> Pattern:
     steps = np.diff(numbers.astype(np.float64), axis=0)
     if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():
         return Pattern.unknown(_pattern_within(value).bounds)
-    first, slope = exact(numbers[0, 0]), exact(steps[0, 0])
+    first, slope = exact_numbers(numbers[0, 0]), exact_numbers(steps[0, 0])
     return affine({axis - value.ndim: slope}, (first, first), distance)
 
 
 def _pattern_within(value: Array) -> Pattern:
     if not value.size:
         return Pattern.unknown()
-    return Pattern.constant(exact(np.asarray(value.min())), exact(np.asarray(value.max())))
+    return Pattern.constant(exact_numbers(np.asarray(value.min())), exact_numbers(np.asarray(value.max())))

@@ -109,4 +109,4 @@ def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
     """
     handle.deploy(deployment)
     version = deployment.version
-    handle.wait(lambda status: len(status.table.live(version)) >= deployment.min_workers, wait_s)
+    handle.wait(lambda status: len(status.table.live_workers(version)) >= deployment.min_workers, wait_s)

@@ -86,7 +86,7 @@ def phases(control: FleetControl) -> dict[str, str]:
 
 
 def live_workers(control: FleetControl, version: str = "1") -> list[str]:
-    return [worker.name for worker in control.status().table.live(version)]
+    return [worker.name for worker in control.status().table.live_workers(version)]
 
 
 def test_first_reconciliations_start_and_inform_workers(
@@ -185,7 +185,9 @@ def test_load_adds_a_worker_and_idleness_drains_one(cluster: ScriptedCluster, co
     assert phases(control)[name] == "draining"
     assert name not in cluster.ended
     others = [worker for worker in live_workers(control) if worker != name]
-    assert all(name not in {worker.name for worker in cluster.tables[other].live("1")} for other in others)
+    assert all(
+        name not in {worker.name for worker in cluster.tables[other].live_workers("1")} for other in others
+    )
     cluster.say(name, streams=0)
     control.reconcile(63.0)
     assert name in cluster.ended

@@ -63,7 +63,9 @@ def fleet(cluster: Any) -> Any:
 
 
 def live(fleet: Any, count: int = 3, version: str = "1") -> Any:
-    return fleet.wait(lambda status: len(status.table.live(version)) >= count, LONG_S).table.live(version)
+    return fleet.wait(
+        lambda status: len(status.table.live_workers(version)) >= count, LONG_S
+    ).table.live_workers(version)
 
 
 def serving_worker(fleet: Any, workers: Any) -> Any:
@@ -186,7 +188,7 @@ def test_a_version_that_cannot_begin_reports_the_reason(fleet: Any, tmp_path: Pa
     status = fleet.wait(
         lambda status_now: any("missing.onnx" in problem for problem in status_now.problems), LONG_S
     )
-    assert not status.table.live("broken")
+    assert not status.table.live_workers("broken")
     assert status.table.shares == {"1": 1.0}
     fleet.set_weight("broken", 0.0)
     fleet.wait(lambda status_now: "broken" not in status_now.table.deployments, LONG_S)
