@@ -65,9 +65,7 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
 def _extend(
     examples: Mapping[str, Array], axes: list[tuple[str, int]], time_axes: InputAxes
 ) -> InputAxes | None:
-    """Return the axis that was found together with the axes of its length in other inputs.
-
-    None if there are none, or an input has several.
+    """Return the axis that was found, with the axes of its length in other inputs; None without one, or if one has two.
 
     A module that reads only a part of an input, such as a loop over the frames of another one, takes either alone.
     """

@@ -1,8 +1,6 @@
 """Results of another implementation for a model."""
 
 import numpy as np
-import onnx
-import pytest
 from onnx import ModelProto, defs
 from onnx.reference import ReferenceEvaluator
 
@@ -19,10 +17,7 @@ def has_reference(model: ModelProto) -> bool:
 
 
 def reference(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:
-    """The outputs, by onnxruntime where it knows the opset; skips where onnx does not know it either."""
-    opset = model.opset_import[0].version
-    if not has_reference(model):
-        pytest.skip(f"onnx {onnx.__version__} has no reference of opset {opset}")
-    if opset > NEWEST:
+    """The outputs of a model that has a reference, by onnxruntime where it knows the opset."""
+    if model.opset_import[0].version > NEWEST:
         return ReferenceEvaluator(model).run(None, feeds)
     return open_session(model).run(None, feeds)
