@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import SymbolScope, TDim, dim_max, dim_min, never_falls
 
-LARGEST = 800
+MAX_SIZE = 800
 
 
 def random_dim(rng: np.random.Generator, size: TDim, depth: int) -> TDim:
@@ -31,7 +31,7 @@ def test_proved_dims_do_not_fall(rng: np.random.Generator) -> None:
     reached: Counter[str] = Counter()
     for _ in range(60):
         dim = random_dim(rng, TDim.of(size), 3)
-        values = [dim.eval({size: n}) for n in range(LARGEST)]
+        values = [dim.eval({size: n}) for n in range(MAX_SIZE)]
         rises = all(later >= now for now, later in pairwise(values))
         proved = never_falls(dim, size)
         assert rises or not proved, str(dim)
