@@ -45,6 +45,11 @@ def has_f16() -> bool:
     return not processor().triple.startswith(("x86", "i")) or has_features("f16c")
 
 
+def has_masks() -> bool:
+    """Return whether a store of some lanes is one fast operation: elsewhere it is a branch per lane, or microcode."""
+    return has_features("avx512f")
+
+
 def has_fma() -> bool:
     """Return whether it has fused multiply-add.
 

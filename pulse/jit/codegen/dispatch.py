@@ -1,8 +1,6 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 """``dispatch`` for numba: LLVM functions that are not inlined, one of them with a switch over loops."""
 
-from collections.abc import Sequence
-
 from llvmlite import ir
 from numba.core import types
 from numba.core.targetconfig import ConfigStack
@@ -10,10 +8,9 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
-from pulse.jit.codegen.row import RowType
 from pulse.jit.codegen.simd import FLOATS
 from pulse.jit.codegen.simd_memory import vector_pointer
-from pulse.jit.language.declared import DISPATCHED_ROWS, Argument, Dispatcher, Outlined, PythonFunction
+from pulse.jit.language.declared import DISPATCHED_ROWS, Dispatcher, Outlined, PythonFunction
 from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
@@ -21,7 +18,6 @@ DOUBLE = ir.DoubleType()
 POINTERS = {
     "f32": PointerType(types.float32),
     "f64": PointerType(types.float64),
-    "i64": PointerType(types.int64),
 }
 
 
@@ -30,7 +26,7 @@ def declare_dispatcher(declared: Dispatcher) -> None:
     pointer = POINTERS[declared.element]
     parameters = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
 
-    def fill(context, builder, args) -> None:
+    def fill(context, builder, _, args) -> None:
         code, d, a, b, c, count, p, q = args
         done = builder.append_basic_block("done")
         switch = builder.switch(code, done)
@@ -45,42 +41,37 @@ def declare_dispatcher(declared: Dispatcher) -> None:
             builder.branch(done)
         builder.position_at_end(done)
 
-    _declare_apart(declared.apply, parameters, fill)
+    resolve = lambda args: signature(types.none, *parameters) if len(args) == len(parameters) else None  # noqa: E731
+    _declare_apart(declared.apply, resolve, fill)
 
 
 def declare_outlined(declared: Outlined) -> None:
-    """Declare a helper that is not inlined to numba."""
-    parameters = [_type_of(argument) for argument in declared.takes]
+    """Declare a helper that is not inlined to numba; all calls in a kernel have arguments of the same types."""
 
-    def fill(context, builder, args) -> None:
-        _call_inlined(context, builder, declared.function, signature(types.none, *parameters), args)
+    def fill(context, builder, sig, args) -> None:
+        _call_inlined(context, builder, declared.function, sig, args)
 
-    _declare_apart(declared.function, parameters, fill)
-
-
-def _type_of(argument: Argument) -> types.Type:
-    if isinstance(argument, type):
-        return RowType(argument)
-    return types.int64 if argument == "i64" else POINTERS[argument.removesuffix("*")]
+    resolve = lambda args: signature(types.none, *map(types.unliteral, args))  # noqa: E731
+    _declare_apart(declared.function, resolve, fill)
 
 
-def _declare_apart(function: PythonFunction, parameters: Sequence[types.Type], fill: PythonFunction) -> None:
+def _declare_apart(function: PythonFunction, resolve: PythonFunction, fill: PythonFunction) -> None:
     """Make ``function`` a separate LLVM function, so that the calling kernel keeps its registers."""
     name = function.__name__
-    declare_type(
-        function, lambda args: signature(types.none, *parameters) if len(args) == len(parameters) else None
-    )
+    declare_type(function, resolve)
 
-    @lower_builtin(function, *parameters)
+    @lower_builtin(function, types.VarArg(types.Any))
     def _build(context, builder, sig, args):
-        apart = builder.module.globals.get(name)
+        kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+        symbol = name
+        while (apart := builder.module.globals.get(symbol)) is not None and apart.function_type != kind:
+            symbol += "."
         if apart is None:
-            kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
-            apart = ir.Function(builder.module, kind, name)
+            apart = ir.Function(builder.module, kind, symbol)
             apart.linkage = "internal"
             apart.attributes.add("noinline")
             inside = ir.IRBuilder(apart.append_basic_block("entry"))
-            fill(context, inside, apart.args)
+            fill(context, inside, sig, apart.args)
             inside.ret_void()
         builder.call(apart, args)
         return context.get_dummy_value()

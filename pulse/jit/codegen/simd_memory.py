@@ -19,7 +19,7 @@ from pulse.jit.codegen.simd import (
 )
 from pulse.jit.language import simd
 from pulse.jit.language.simd import LANES
-from pulse.jit.processor import has_f16
+from pulse.jit.processor import has_f16, has_masks
 
 HALVES_LL = ir.VectorType(ir.IntType(16), LANES)
 FLOAT_POINTER, INT8_POINTER = PointerType(types.float32), PointerType(types.int8)
@@ -118,8 +118,30 @@ def _store_part(builder, p, i, n, v):
         with whole:  # without a mask: on some processors, loads must wait for a masked store to end
             builder.store(v, where, align=4)
         with part:
-            mask = first_lanes(builder, n)
-            call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), v, where, INT32(4), mask)
+            if has_masks():
+                mask = first_lanes(builder, n)
+                call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), v, where, INT32(4), mask)
+            else:
+                store_by_bits(builder, p, i, n, v)
+
+
+def store_by_bits(builder, p, i, n, v):
+    """Store the first n < 16 lanes without a mask: 8, 4, 2 and 1 of them, by the bits of n; none if it is negative."""
+    n = builder.select(builder.icmp_signed("<", n, INT32(0)), INT32(0), n)
+    width = LANES // 2
+    while width:
+        bit = builder.icmp_signed("!=", builder.and_(n, INT32(width)), INT32(0))
+        low, high = (
+            builder.shuffle_vector(
+                v, v, ir.Constant(ir.VectorType(INT32, width), list(range(first, first + width)))
+            )
+            for first in (0, width)
+        )
+        with builder.if_then(bit):
+            builder.store(low, vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
+        v = builder.select(bit, high, low)
+        i = builder.select(bit, builder.add(i, ir.Constant(INT64, width)), i)
+        width //= 2
 
 
 def chunks(builder, p, i, step, n, width: int):

@@ -8,14 +8,11 @@ from contextvars import ContextVar
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.rows.fields import Fields
-from pulse.jit.rows.instruction import RowFields
 from pulse.support.record import record
 
 PythonFunction: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=PythonFunction)
 FloatType: TypeAlias = Literal["f32", "f64"]
-Argument: TypeAlias = "type[RowFields] | Literal['i64', 'f32*', 'i64*']"
-"""An argument of a function: a part of a row, a number, a pointer to f32 or to i64."""
 
 
 @record
@@ -44,7 +41,6 @@ class Outlined:
     """A helper without a result that is not inlined."""
 
     function: PythonFunction
-    takes: Sequence[Argument]
 
 
 CType: TypeAlias = Literal["i32", "i64", "u64", "address"]

@@ -12,7 +12,6 @@ import numpy as np
 
 from pulse.jit.language.declared import (
     UNREGISTERED,
-    Argument,
     Dispatcher,
     F,
     FloatType,
@@ -23,8 +22,6 @@ from pulse.jit.language.simd import LANES, Vector, vload, vstore
 from pulse.jit.rows.pointer import Pointer
 
 ARGUMENT_NAMES = ("a", "b", "c", "p", "q")
-MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
-"""The arguments of code that moves registers: three numbers and the registers."""
 ElementwiseApply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 
@@ -66,11 +63,7 @@ def dispatcher(
     return apply
 
 
-def outline(*takes: Argument) -> Callable[[F], F]:
-    """Declare a helper with these arguments and no result that is not inlined, outside of its callers' loops."""
-
-    def declare(function: F) -> F:
-        UNREGISTERED.append(Outlined(function, takes))
-        return function
-
-    return declare
+def outline(function: F) -> F:
+    """Declare a helper without a result that is not inlined, outside of its callers' loops and registers."""
+    UNREGISTERED.append(Outlined(function))
+    return function

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pulse.jit.language.dispatch import MOVED, dispatcher, outline
+from pulse.jit.language.dispatch import dispatcher, outline
 from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.language.simd import (
     LANES,
@@ -204,7 +204,7 @@ def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) 
             p[j * step] = r[j]
 
 
-@outline(ChainInput, *MOVED)
+@outline
 def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer) -> None:
     """Load rows of an operand, one after another, to a register."""
     step2, step3 = part.step2, part.step3
@@ -235,7 +235,7 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
             load_row(part, start + r * step2, step3, columns, d + r * columns)
 
 
-@outline(ChainOutput, *MOVED)
+@outline
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """Store a register to rows of an operand."""
     step2, step3 = part.step2, part.step3

@@ -24,12 +24,13 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.tuples import copies, each
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
-from pulse.program.kernels.blocks import FOUR, element, first_four
+from pulse.program.kernels.blocks import FOUR, ONE, TWO, Indices, element, number_until
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.spectral_points import (
     gather_pairs,
@@ -39,6 +40,10 @@ from pulse.program.kernels.spectral_points import (
     scatter_pairs,
     span_of_points,
 )
+
+REAL_COLUMNS: Indices = FOUR if HAS_REGISTERS_FOR_EIGHT else TWO
+COMPLEX_COLUMNS: Indices = TWO if HAS_REGISTERS_FOR_EIGHT else ONE
+"""The columns of real and of complex points that the first round sums together: their sums fit into registers."""
 
 
 @device
@@ -90,15 +95,15 @@ def point(p: Pointer, row: int, column: int) -> Vector:
 def compute_first_round_real(
     re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:
-    """Compute A from folded real points, four n2 at a time; w and twiddles [.., 2, P]: real and imaginary part."""
+    """Compute A from folded real points, four or two n2 at a time; w and twiddles [.., 2, P]: real, imaginary part."""
     step = round_up(N2)
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
         n = 0
         while n < N2:
-            columns = each(add, n, first_four(N2 - 1 - n))
-            real, imaginary = each(mul, each(point, re, 0, columns), first), copies(vzero(), FOUR)
+            columns = each(number_until, n, N2 - 1, REAL_COLUMNS)
+            real, imaginary = each(mul, each(point, re, 0, columns), first), copies(vzero(), columns)
             near, far, v = step, (N1 - 1) * step, w + 2 * P + block
             for _ in range(pairs):
                 real = each(vfma, each(point, re, near, columns), vload(v, 0), real)
@@ -108,21 +113,21 @@ def compute_first_round_real(
                 w_re = vload(w, 2 * P * half + block)
                 real = each(vfma, each(point, re, half * step, columns), w_re, real)
             each(apply_twiddles, a_re, a_im, twiddles, columns, P, block, real, imaginary)
-            n += 4
+            n += len(REAL_COLUMNS)
 
 
 @device
 def compute_first_round(
     re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:  # fmt: skip
-    """Compute A from folded complex points, two n2 at a time."""
+    """Compute A from folded complex points, two or one n2 at a time."""
     step = round_up(N2)
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
         n = 0
         while n < N2:
-            columns = n, min(n + 1, N2 - 1)
+            columns = each(number_until, n, N2 - 1, COMPLEX_COLUMNS)
             real, imaginary = (
                 each(mul, each(point, re, 0, columns), first),
                 each(mul, each(point, im, 0, columns), first),
@@ -142,7 +147,7 @@ def compute_first_round(
                 imaginary = each(vfma, each(point, im, middle, columns), w_re, imaginary)
             real, imaginary = each(sub, real, less), each(add, imaginary, more)
             each(apply_twiddles, a_re, a_im, twiddles, columns, P, block, real, imaginary)
-            n += 2
+            n += len(COMPLEX_COLUMNS)
 
 
 @device
@@ -153,12 +158,12 @@ def store_mirror(x: Pointer, k: int, K2: int, N2: int, P: int, bins: Vector) -> 
 
 
 @device
-def compute_second_round_real(
-    a_re: Pointer, a_im: Pointer, x_re: Pointer, w: Pointer, K2: int, N2: int, P: int
+def compute_second_round_part(
+    a: Pointer, b: Pointer, x: Pointer, w: Pointer, K2: int, N2: int, P: int, imaginary: bool
 ) -> None:
-    """Compute the real parts of X for the bins below K2*N1 from a folded A; w [N2, N2, 2]: factors of each k2 and n2.
+    """Compute one part of X for the bins below K2*N1 from a folded A; w [N2, N2, 2]: factors of each k2 and n2.
 
-    It computes two k2 and their mirror bins at a time.
+    a, b: the same part of A, and the other one. It computes two k2 and their mirror bins at a time.
     """
     pairs, half = (N2 + 1) // 2 - 1, N2 // 2
     top = min(K2, half + 1)
@@ -166,17 +171,19 @@ def compute_second_round_real(
         k = 0
         while k < top:
             bins = k, min(k + 1, top - 1)
-            even, odd = copies(vload(a_re, block), bins), copies(vzero(), bins)
+            even, odd = copies(vload(a, block), bins), copies(vzero(), bins)
             v, near, far = each(add, w, each(mul, bins, 2 * N2)), P + block, P * (N2 - 1) + block
             for _ in range(pairs):
                 v = each(add, v, 2)
-                even = each(vfma, each(element, v, 0), vload(a_re, near), even)
-                odd = each(vfma, each(element, v, 1), vload(a_im, far), odd)
+                even = each(vfma, each(element, v, 0), vload(a, near), even)
+                odd = each(vfma, each(element, v, 1), vload(b, far), odd)
                 near, far = near + P, far - P
             if N2 % 2 == 0:
-                even = each(vfma, each(element, v, 2), vload(a_re, P * half + block), even)
-            each(vstore, x_re + block, each(mul, bins, P), each(sub, even, odd))
-            each(store_mirror, x_re + block, bins, K2, N2, P, each(add, even, odd))
+                even = each(vfma, each(element, v, 2), vload(a, P * half + block), even)
+            more, less = each(add, even, odd), each(sub, even, odd)
+            first, mirror = (more, less) if imaginary else (less, more)
+            each(vstore, x + block, each(mul, bins, P), first)
+            each(store_mirror, x + block, bins, K2, N2, P, mirror)
             k += 2
 
 
@@ -184,7 +191,7 @@ def compute_second_round_real(
 def compute_second_round(
     a_re: Pointer, a_im: Pointer, x_re: Pointer, x_im: Pointer, w: Pointer, K2: int, N2: int, P: int
 ) -> None:
-    """Compute as ``compute_second_round_real``, with the imaginary parts too."""
+    """Compute as ``compute_second_round_part``, both parts at once."""
     pairs, half = (N2 + 1) // 2 - 1, N2 // 2
     top = min(K2, half + 1)
     for block in range(0, P, LANES):
@@ -335,10 +342,12 @@ def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
         compute_first_round_real(x_re, a_re, a_im, w1, twiddles, N1, N2, P)
     fold_rows(a_re, N2, P)
     fold_rows(a_im, N2, P)
-    if row.wants_im:
+    if row.wants_im and HAS_REGISTERS_FOR_EIGHT:
         compute_second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
     else:
-        compute_second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
+        compute_second_round_part(a_re, a_im, x_re, w2, K2, N2, P, False)
+        if row.wants_im:
+            compute_second_round_part(a_im, a_re, x_im, w2, K2, N2, P, True)
 
 
 @device
@@ -376,25 +385,25 @@ def transform_row(row: FourierRow, m: int, N1: int, N2: int, P: int) -> None:
     write_bins(row, target, N1, N2, P)
 
 
-@outline(FourierRow, "i64")
+@outline
 def transform_256_points(row: FourierRow, m: int) -> None:
     """Compute row m of 256 points."""
     transform_row(row, m, LANES, LANES, LANES)
 
 
-@outline(FourierRow, "i64")
+@outline
 def transform_512_points(row: FourierRow, m: int) -> None:
     """Compute row m of 512 points."""
     transform_row(row, m, LANES, 2 * LANES, LANES)
 
 
-@outline(FourierRow, "i64")
+@outline
 def transform_lanes_of_points(row: FourierRow, m: int) -> None:
     """Compute row m of a multiple of 16 points."""
     transform_row(row, m, LANES, row.N2, LANES)
 
 
-@outline(FourierRow, "i64")
+@outline
 def transform_any_points(row: FourierRow, m: int) -> None:
     """Compute row m of any number of points."""
     transform_row(row, m, row.N1, row.N2, row.P)

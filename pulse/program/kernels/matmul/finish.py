@@ -3,7 +3,8 @@
 Rows that are contiguous take one pass for all steps, others one pass for each step.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from pulse.jit.language.dispatch import outline
 from pulse.jit.language.simd import (
@@ -27,6 +28,9 @@ from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
+StepFunction: TypeAlias = Callable[[Vector, float], Vector]
+MIN_RUN, RUN_BLOCK = 4 * LANES, 1024
+"""The elements from which a run has one loop for each step, and those that stay in the cache from step to step."""
 STEPS = (
     "relu",
     "tanh",
@@ -178,21 +182,72 @@ def apply_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, n: i
 
 
 @device
-def apply_to_run(row: Finish, y: Pointer, rows_y: Pointer, columns: int) -> None:
-    """Apply all steps to one long row, 32 columns at a time; no step has an operand by column."""
+def relu(v: Vector, _p: float) -> Vector:
+    return vmax(v, 0.0)
+
+
+@device
+def tanh(v: Vector, _p: float) -> Vector:
+    return vtanh(v)
+
+
+@device
+def sigmoid(v: Vector, _p: float) -> Vector:
+    return vsigmoid(v)
+
+
+@device
+def swish(v: Vector, p: float) -> Vector:
+    return v * vsigmoid(v * p)
+
+
+@device
+def map_run(function: StepFunction, target: Pointer, source: Pointer, count: int, p: float) -> None:
+    """Apply a function to ``count`` elements, in whole vectors."""
+    for n in range(0, count, LANES):
+        vstore(target, n, function(vload(source, n), p))
+
+
+@outline
+def apply_to_run(row: Finish, i: int, first: int, target: Pointer, source: Pointer, count: int) -> None:
+    """Apply step i to ``count`` elements of one long row, from its element ``first``, in whole vectors.
+
+    ``target`` and ``source`` are the same, which the compiler does not know: it would store some lanes of each vector.
+    """
+    step = row.steps[i]
+    code, p = step.code, step.parameter
+    if code == ADD:
+        w = step.operand + (step.rows[0] + first)
+        for n in range(0, count, LANES):
+            vstore(target, n, vload(source, n) + vload(w, n))
+    elif code == RELU:
+        map_run(relu, target, source, count, p)
+    elif code == TANH:
+        map_run(tanh, target, source, count, p)
+    elif code == LEAKY_RELU:
+        map_run(scale_negative, target, source, count, p)
+    elif code == ELU:
+        map_run(elu, target, source, count, p)
+    elif code == MAX:
+        map_run(vmax, target, source, count, p)
+    elif code == MIN:
+        map_run(vmin, target, source, count, p)
+    elif code == SIGMOID:
+        map_run(sigmoid, target, source, count, p)
+    else:
+        map_run(swish, target, source, count, p)
+
+
+@device
+def apply_to_runs(row: Finish, y: Pointer, rows_y: Pointer, columns: int) -> None:
+    """Apply all steps to one long row, a block at a time; no step has an operand by column."""
     p, n = y + rows_y[0], 0
-    while n + 2 * LANES <= columns:
-        u, v = vload(p, n), vload(p, n + LANES)
+    whole = columns // LANES * LANES if columns >= MIN_RUN else 0
+    while n < whole:
+        count = min(RUN_BLOCK, whole - n)
         for i in range(row.step_count):
-            step = row.steps[i]
-            if step.code == ADD:
-                w = step.operand + step.rows[0] + n
-                u, v = u + vload(w, 0), v + vload(w, LANES)
-            else:
-                u, v = apply_to_two(u, v, step.code, step.parameter)
-        vstore(p, n, u)
-        vstore(p, n + LANES, v)
-        n += 2 * LANES
+            apply_to_run(row, i, n, p + n, p + n, count)
+        n += count
     while n < columns:
         rest = columns - n
         u = vload_part(p, n, rest)
@@ -229,13 +284,13 @@ def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int)
             )
 
 
-@outline(Finish, "f32*", "i64*", "i64", "i64")
+@outline
 def apply_finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Apply the steps or the gate to M rows of N columns."""
     if row.gate_count > 0:
         combine_gates(row.gates[0], y, rows_y, M, N)
     elif row.flat:
-        apply_to_run(row, y, rows_y, M * N)
+        apply_to_runs(row, y, rows_y, M * N)
     else:
         for i in range(row.step_count):
             for n in range(0, N, LANES):

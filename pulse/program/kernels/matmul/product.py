@@ -5,6 +5,7 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 
 from collections.abc import Iterator
 
+from pulse.jit.language.dispatch import outline
 from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
@@ -25,6 +26,7 @@ from pulse.program.kernels.matmul.product_blocks import (
     multiply_four_rows,
     multiply_row_narrow,
     multiply_row_wide,
+    multiply_rows_by_three_halves,
     multiply_rows_wide,
     multiply_two_rows_wide,
     panel_width,
@@ -34,7 +36,6 @@ from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_by_24,
     multiply_eight_rows_narrow,
 )
-from pulse.program.kernels.matmul.product_halves import multiply_eight_rows_by_three_halves
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
 
@@ -98,19 +99,23 @@ def multiply_digit_rows(row: "ProductRow", scales: Scales) -> int:
 
 @device
 def multiply_row_by_panels(row: "ProductRow", scales: Scales) -> int:
-    """Multiply a single row by the whole panels; return the number of columns done.
+    """Multiply a single row by all panels; return the number of columns done.
 
-    This is a separate loop because all stores are whole vectors and its pointers stay in registers.
+    The whole panels are a separate loop because all stores are whole vectors and its pointers stay in registers.
     """
     if row.M != 1:
         return 0
     T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
-    x, w, bias, y, n = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0], 0
-    while n + PANEL <= N:
+    x, w, bias, y, rest = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0], N
+    while rest >= PANEL:
         multiply_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
         w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
-        n += PANEL
-    return n
+        rest -= PANEL
+    if rest > LANES:
+        multiply_row_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
+    elif rest > 0:
+        multiply_row_narrow(x, taps, T, K, w, bias, scales, y, rest, accumulate)
+    return N
 
 
 class PackedProductFields(ProductFields):
@@ -148,14 +153,11 @@ class ProductRow(PackedProductFields):
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
-@kernel
-def product(row: ProductRow) -> None:
-    """Compute panel by panel, four or eight rows at a time."""
+@outline
+def multiply_rows_by_panels(row: ProductRow, n: int) -> None:
+    """Compute the columns from n, panel by panel, four or eight rows at a time."""
     x, weights, bias, y, scales, accumulate = row.x, row.W, row.bias, row.y, row.scales, row.accumulate
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
-    n = multiply_digit_rows(row, scales)
-    if n == 0:
-        n = multiply_row_by_panels(row, scales)
     while n < N:
         w, b, z, s = weights + n * T * K, bias + n, y + n, offset_scales(scales, n)
         rest, width, m = N - n, panel_width(N - n), 0
@@ -173,13 +175,11 @@ def product(row: ProductRow) -> None:
                 )
             m += 8
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
-            block_x, block_y = rows_x + m, rows_y + m
             if HAS_WHOLE_REGISTERS:
-                multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
+                multiply_eight_rows_by_24(x, rows_x + m, taps, T, K, w, b, s, z, rows_y + m, rest, accumulate)
             else:
-                multiply_eight_rows_by_three_halves(
-                    x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate
-                )
+                eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
+                multiply_rows_by_three_halves(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
             m += 8
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and width > LANES:
             eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
@@ -202,4 +202,14 @@ def product(row: ProductRow) -> None:
                 multiply_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
             m += 1
         n += width
-    finish(row.finish, y, rows_y, M, N)
+
+
+@kernel
+def product(row: ProductRow) -> None:
+    """Compute whole panels of a single row, or all panels of many rows, which need more registers."""
+    n = multiply_digit_rows(row, row.scales)
+    if n == 0:
+        n = multiply_row_by_panels(row, row.scales)
+    if n < row.N:
+        multiply_rows_by_panels(row, n)
+    finish(row.finish, row.y, row.rows_y, row.M, row.N)

@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.language.dispatch import outline
 from pulse.jit.language.simd import (
     LANES,
     Vector,
     in_pairs,
     vfma,
+    vfma_half,
+    vindex,
     vload,
     vload_first,
     vload_part,
     vload_second,
+    vlt,
+    vrotate_by_eight,
+    vselect,
     vsplat,
     vstore,
     vstore_eights,
@@ -22,10 +28,10 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.tuples import copies, each
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT, HAS_WHOLE_REGISTERS
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import Pointers, Vectors, element
+from pulse.program.kernels.blocks import Pointers, Three, Vectors, element
 from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
 
 HALF, PANEL = LANES // 2, 2 * LANES
@@ -216,6 +222,50 @@ def multiply_rows_wide(
 
 
 @device
+def first_halves(a: Vector, b: Vector) -> Vector:
+    """Return the first eight lanes of both."""
+    return vselect(vlt(vindex(), HALF), a, vrotate_by_eight(b))
+
+
+@device
+def begin_halves(left: Vector, right: Vector, scales: Scales) -> Three:
+    """Return the sums of 24 columns as three halves."""
+    low = begin_sum(left, scales)
+    return low, vrotate_by_eight(low), begin_sum(right, scales)
+
+
+@device
+def add_to_halves(sums: Three, row: Pointer, k: int, u: Vector, v: Vector, w: Vector) -> Three:
+    """Add the products of an input with 24 columns."""
+    a, b, c = sums
+    return vfma_half(row[k], u, a), vfma_half(row[k], v, b), vfma_half(row[k], w, c)
+
+
+@device
+def store_halves(y: Pointer, sums: Three, left: Vector, right: Vector, scales: Scales, rest: int) -> None:
+    """Store the sums of 24 columns."""
+    a, b, c = sums
+    store_wide(y, first_halves(a, b), c, left, right, scales, rest)
+
+
+@outline
+def multiply_rows_by_three_halves(
+    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
+    y: Pointers, rest: int, accumulate: int,
+) -> None:  # fmt: skip
+    """Multiply four or eight rows by a panel of up to 24 columns, in half registers: nothing is rearranged."""
+    left, right = initial_wide_sums(bias, y, rest, accumulate)
+    sums = each(begin_halves, left, right, scales)
+    for t in range(T):
+        p = each(add, x, taps[t])
+        for k in range(K):
+            u = vload_first(w, 0)
+            sums = each(add_to_halves, sums, p, k, u, vrotate_by_eight(u), vload_second(w, 0))
+            w = w + PANEL
+    each(store_halves, y, sums, left, right, scales, rest)
+
+
+@device
 def load_columns(w: Pointer, part: int) -> Vector:
     """Return 16 columns of a row of a panel: those of a narrow one, or the first or second ones of a wide one."""
     if part == FIRST:
@@ -248,10 +298,12 @@ def multiply_four_rows(
 ) -> None:  # fmt: skip
     """Multiply four rows by the next panel, of which ``rest`` columns are stored.
 
-    A wide one needs 32 registers; with fewer, 16 of its columns are multiplied at a time.
+    More than 24 need 32 registers; with fewer, 16 columns are multiplied at a time.
     """
     if rest <= LANES:
         multiply_rows_narrow(x, taps, T, K, w, NARROW, bias, scales, y, rest, accumulate)
+    elif rest <= LANES + HALF and not HAS_WHOLE_REGISTERS:
+        multiply_rows_by_three_halves(x, taps, T, K, w, bias, scales, y, rest, accumulate)
     elif HAS_REGISTERS_FOR_EIGHT:
         multiply_rows_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
     else:
