@@ -30,14 +30,17 @@ L = TypeVar("L", bound=Callable[..., list[Value]])
 LowerGroup: TypeAlias = Callable[["Lowering", Sequence[PulsedNode]], list[list[Value]]]
 """Lowers nodes together; returns the results of each."""
 GroupFinder: TypeAlias = Callable[
-    [PulsedGraph, Sequence[int]], tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]
+    ["Lowering", Sequence[int]], tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]
 ]
-"""(graph, order) -> an order in which all inputs of a group are before its first node; the groups."""
+"""(lowering, order) -> an order; the groups: nodes -> their lowering, which takes place at the first of these nodes.
+
+In the order, all inputs of a group are before that node, and all other readers of its results after it.
+"""
 
 LOWER = Registry[type[Op], Lower]()
 """Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it, and ``KERNEL_PLUGINS``."""
 GROUP_FINDERS: list[GroupFinder] = []
-"""Functions that claim groups of nodes before a step is lowered; the files of ``pulse.program.lower`` fill it."""
+"""Functions that claim groups of nodes before a graph is lowered; the files of ``pulse.program.lower`` fill it."""
 
 
 def lowers(*op_classes: type[Op]) -> Callable[[L], L]:
@@ -56,17 +59,6 @@ def finds_groups(function: GroupFinder) -> GroupFinder:
     return function
 
 
-def find_groups(
-    graph: PulsedGraph, order: Sequence[int]
-) -> tuple[list[int], dict[tuple[int, ...], LowerGroup]]:
-    """Return an order of nodes that the groups permit, and the groups: their nodes in this order -> their lowering."""
-    arranged, groups = list(order), dict[tuple[int, ...], LowerGroup]()
-    for find in GROUP_FINDERS:
-        arranged, found_groups = find(graph, arranged)
-        groups |= found_groups
-    return arranged, groups
-
-
 class Lowering:
     """The lowering of one graph, of a model or of a body, to the instructions of a step.
 
@@ -74,7 +66,6 @@ class Lowering:
     builder        the step, which the graph shares with the bodies in it
     kept_wires     wires that are read after the step, besides the outputs
     form           the form of stored weights; see ``pulse.program.weights``
-    groups         nodes that are lowered with the first of them, and how
     unchecked      nodes whose bodies are not checked for faults
     check_faults   the function that emits a node's fault checks, called before each node of a body is lowered
     node, op       names of the current node and its op
@@ -82,7 +73,7 @@ class Lowering:
     pending        wires that are stored only if a reader needs them: outlet -> a function that stores the wire
     chained        the number of elementwise ops of a pending wire
     allocated      memory of wires that are not lowered yet: concatenations, into which their parts are written
-    lowered_nodes  nodes that were lowered together with an earlier one
+    lowered_nodes  nodes that are lowered together with another one
 
     Constants, temporary tensors, states and registers are the builder's: the attributes here are its methods.
     """
@@ -94,7 +85,6 @@ class Lowering:
         *,
         kept_wires: Collection[OutletId] = (),
         form: str = "f32",
-        groups: Mapping[tuple[int, ...], LowerGroup] | None = None,
         unchecked: Collection[int] = (),
         check_faults: FaultChecker | None = None,
     ) -> None:
@@ -109,11 +99,20 @@ class Lowering:
         self.chained: dict[OutletId, int] = {}
         self.allocated: dict[OutletId, Value] = {}
         self.lowered_nodes: set[int] = set()
-        self._groups = {members[0]: (members, lower) for members, lower in (groups or {}).items()}
-        self._grouped = {node_id for members in groups or () for node_id in members}
+        self._groups: dict[int, tuple[tuple[int, ...], LowerGroup]] = {}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
         self._memories: dict[int, tuple[Value, int]] = {}
+
+    def find_groups(self, order: Iterable[int]) -> list[int]:
+        """Find the groups of nodes that are lowered together; return an order that they permit."""
+        arranged = list(order)
+        for find in GROUP_FINDERS:
+            arranged, groups = find(self, arranged)
+            for members, lower in groups.items():
+                self._groups[members[0]] = members, lower
+                self.lowered_nodes.update(members[1:])
+        return arranged
 
     def lower(self, order: Iterable[int]) -> None:
         """Lower nodes. Raises CompileError: some ops have no kernel."""
@@ -137,13 +136,12 @@ class Lowering:
                     release_pages(fact.value)
 
     def _lower_node(self, node: PulsedNode) -> Iterable[tuple[int, list[Value]]]:
-        """Emit a node, or the group that it is the first of; return each node and its results."""
+        """Emit a node, or the group that it begins; return each node and its results."""
         if isinstance(node.op, Source):
             return [(node.id, [self.allocate_wire(OutletId(node.id))])]
         if node.id not in self._groups:
             return [(node.id, LOWER[type(node.op)](self, node, node.op))]
         members, lower = self._groups[node.id]
-        self.lowered_nodes.update(members)
         return zip(members, lower(self, [self.graph.nodes[member] for member in members]))
 
     def lower_body(
@@ -158,7 +156,7 @@ class Lowering:
             body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
         )
         body_lowering.values.update(inputs)
-        body_lowering.lower(body.order())
+        body_lowering.lower(body_lowering.find_groups(body.order()))
         return [body_lowering.value(outlet) for outlet in body.outputs]
 
     def body_checker(self, node: PulsedNode, otherwise: Callable[[], FaultChecker]) -> FaultChecker | None:
@@ -208,7 +206,8 @@ class Lowering:
             if (
                 isinstance(op, Delay)
                 and inlet.node not in self._memories
-                and inlet.node not in self._grouped
+                and inlet.node not in self._groups
+                and inlet.node not in self.lowered_nodes
                 and _is_outermost(fact.sizes, axes, op.axis)
             ):
                 memory, history = self.delay_memory(inlet.node, op, fact.sizes, axes, fact.dtype)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from pulse.graph import OutletId
-from pulse.program.lowering import Lowering, find_groups
+from pulse.program.lowering import Lowering
 from pulse.program.step_builder import StepBuilder
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.network import PulsedGraph
@@ -39,14 +39,12 @@ def lower_step(
     Raises     CompileError: some ops have no kernel
     """
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
-    order, groups = find_groups(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
-    lowering = Lowering(
-        graph, StepBuilder(), kept_wires=kept_wires.keys(), form=form, groups=groups, unchecked=unchecked
-    )
+    lowering = Lowering(graph, StepBuilder(), kept_wires=kept_wires.keys(), form=form, unchecked=unchecked)
     for register in registers:
         lowering.set_value(
             register.read, lowering.allocate_state(register.initial, range(register.initial.ndim))
         )
+    order = lowering.find_groups(graph.order([*graph.outputs, *kept_wires, *checks]))
     order = _place_checks(graph, order, checks)
     lowering.lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
     results = _keep(lowering, dict.fromkeys((*graph.outputs, *kept_wires)))

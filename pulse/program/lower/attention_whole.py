@@ -1,7 +1,7 @@
 """Attention of every row to all rows: a product, a softmax and a product become one instruction."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,61 +11,76 @@ from pulse.ops.norm import Softmax
 from pulse.ops.shape import Transpose
 from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
 from pulse.program.lower.elementwise import find_scale
+from pulse.program.lower.matmul import take_operand_scale
 from pulse.program.lower.matmul_windows import batch_offsets
-from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
 from pulse.program.table.memory import Value
-from pulse.support.record import record
 
 MIN_QUERIES = 8
 """Minimum number of queries and keys; with fewer, sixteen queries side by side do not save time."""
 
 
-@record
-class AttentionNodes:
-    """``softmax(scale * q @ k) @ v``, where each wire between has one reader.
+@finds_groups
+def find_attentions(
+    lowering: Lowering, order: Sequence[int]
+) -> tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]:
+    """Return the order unchanged, and the groups: the product with the values, then the nodes before it."""
+    groups: dict[tuple[int, ...], LowerGroup] = {}
+    grouped = set[int]()
+    for node_id in order:
+        nodes = _attention_before(lowering, lowering.graph.nodes[node_id])
+        members = tuple(node.id for node in nodes)
+        if members and grouped.isdisjoint(members):
+            grouped.update(members)
+            groups[members] = lower_attention
+    return list(order), groups
 
-    scores   the product of queries and keys
-    scaled   the wire that the softmax reads
-    scale    the number that multiplies the product
-    product  the product with the values
-    """
 
-    scores: PulsedNode
-    scaled: OutletId
-    scale: float
-    product: PulsedNode
-
-
-def find_attention(lowering: Lowering, scores: PulsedNode) -> AttentionNodes | None:
-    """Return the attention that begins with a product of two tensors; None if there is none."""
-    scaled, scale = OutletId(scores.id), 1.0
-    reader = lowering.only_reader(scaled)
-    factor = None if reader is None else find_scale(lowering, reader)
-    if reader is not None and factor is not None:
-        scaled, scale = OutletId(reader.id), factor[1]
-        reader = lowering.only_reader(scaled)
-    if reader is None or not isinstance(reader.op, Softmax):
-        return None
-    sizes, rank = lowering.fact(scaled).sizes, lowering.fact(scaled).rank
-    product = lowering.only_reader(OutletId(reader.id))
-    if product is None or not isinstance(product.op, MatMul) or product.inputs[0] != OutletId(reader.id):
-        return None
+def _attention_before(lowering: Lowering, product: PulsedNode) -> list[PulsedNode]:
+    """Return a product, a softmax, perhaps a scale, and a product, each the only reader of the next; else nothing."""
+    if not isinstance(product.op, MatMul):
+        return []
+    softmax = lowering.graph.node(product.inputs[0])
+    if not isinstance(softmax.op, Softmax) or softmax.op.log:
+        return []
+    nodes = [product, softmax, lowering.graph.node(softmax.inputs[0])]
+    factor = find_scale(lowering, nodes[-1])
+    if factor is not None:
+        nodes.append(lowering.graph.node(nodes[-1].inputs[factor[0]]))
+    sizes, scores = lowering.fact(softmax.inputs[0]).sizes, nodes[-1]
     facts = [lowering.fact(wire) for wire in (*scores.inputs, *product.inputs)]
-    is_last_axis = reader.op.axis == rank - 1 and not reader.op.log
     return (
-        AttentionNodes(scores, scaled, scale, product)
-        if is_last_axis
+        nodes
+        if isinstance(scores.op, MatMul)
+        and all(lowering.only_reader(OutletId(node.id)) is not None for node in nodes[1:])
+        and softmax.op.axis == len(sizes) - 1
         and min(fact.rank for fact in facts) >= 2
         and all(fact.dtype == np.float32 for fact in facts)
+        and packed_operand(facts[:2]) is None
         and packed_operand(facts[2:]) is None
-        and product.inputs[1] != product.inputs[0]
         and min(sizes[-2:]) >= MIN_QUERIES
         and sizes[:-2] == lowering.fact(OutletId(product.id)).sizes[:-2]
-        else None
+        else []
     )
 
 
-def emit_attention(lowering: Lowering, q: Value, k: Value, v: Value, outlet: OutletId, scale: float) -> Value:
+def lower_attention(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
+    """Emit one instruction for ``softmax(scale * q @ k) @ v``; only the last product has a value."""
+    product, _, *scaling, scores = nodes
+    factors = [find_scale(lowering, node) for node in scaling]
+    scale = math.prod(factor[1] for factor in factors if factor is not None)
+    (left, scale_q), (right, scale_k) = (take_operand_scale(lowering, operand) for operand in scores.inputs)
+    q, k, v = (
+        lowering.require_f32(lowering.value(operand), "attention")
+        for operand in (left, right, product.inputs[1])
+    )
+    y = _emit_attention(lowering, q, k, v, OutletId(product.id), scale * scale_q * scale_k)
+    return [[y], *([] for _ in nodes[1:])]
+
+
+def _emit_attention(
+    lowering: Lowering, q: Value, k: Value, v: Value, outlet: OutletId, scale: float
+) -> Value:
     """Emit the instruction for q [B..., M, K], k [B..., K, N] and v [B..., N, D]; the axes B... broadcast."""
     q, v = lowering.make_innermost(q, len(q.shape) - 2), lowering.make_innermost(v, len(v.shape) - 1)
     y = lowering.allocate_wire(outlet, _axis_order(lowering, outlet))
@@ -97,7 +112,6 @@ def emit_attention(lowering: Lowering, q: Value, k: Value, v: Value, outlet: Out
             scale=scale,
         )
     )
-    lowering.set_value(outlet, y)
     return y
 
 

@@ -8,9 +8,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
-from pulse.ops.norm import Softmax
 from pulse.program.kernels.matmul.batches import MatmulRow
-from pulse.program.lower.attention_whole import emit_attention, find_attention
 from pulse.program.lower.elementwise import find_scale
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, require_stored
@@ -30,8 +28,7 @@ def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value
     facts = [lowering.fact(operand) for operand in node.inputs]
     side = packed_operand(facts)
     if side is None:
-        product = _lower_batches(lowering, node, outlet)
-        return [] if product is None else [product]
+        return [_emit_batched_product(lowering, node, *take_result_scale(lowering, outlet))]
     stored = require_stored(lowering, node, side, "its matrix")
     source = unrounded_rows(lowering, node.inputs[1 - side])
     x = lowering.require_f32(lowering.value(source or node.inputs[1 - side]), "a matrix product")
@@ -78,37 +75,6 @@ def _emit_matrix_product(
     emit_product(lowering, product)
     finishing.set_value(lowering, y)
     return y
-
-
-def _lower_batches(lowering: Lowering, node: PulsedNode, outlet: OutletId) -> Value | None:
-    """Multiply two tensors; the scores of an attention wait for the product with the values."""
-    attention = find_attention(lowering, node)
-    if attention is not None:
-        scaled, scale = attention.scaled, attention.scale
-        lowering.lowered_nodes.add(scaled.node)
-        lowering.pending[scaled] = lambda: _emit_batched_product(lowering, node, scaled, scale)
-        return None
-    softmax = lowering.graph.node(node.inputs[0])
-    if isinstance(softmax.op, Softmax) and node.inputs[0] in lowering.pending:
-        return _emit_attention(lowering, node, softmax)
-    outlet, scale = take_result_scale(lowering, outlet)
-    return _emit_batched_product(lowering, node, outlet, scale)
-
-
-def _emit_attention(lowering: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
-    """Emit the scores that wait for a product, their softmax and the product as one instruction."""
-    (scaled,) = softmax.inputs
-    del lowering.pending[scaled], lowering.pending[OutletId(softmax.id)]
-    scores, scale = lowering.graph.node(scaled), 1.0
-    factor = find_scale(lowering, scores)
-    if factor is not None:
-        scores, scale = lowering.graph.node(scores.inputs[factor[0]]), factor[1]
-    (left, scale_q), (right, scale_k) = (take_operand_scale(lowering, operand) for operand in scores.inputs)
-    q, k, v = (
-        lowering.require_f32(lowering.value(operand), "attention")
-        for operand in (left, right, node.inputs[1])
-    )
-    return emit_attention(lowering, q, k, v, OutletId(node.id), scale * scale_q * scale_k)
 
 
 def _emit_batched_product(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:

@@ -13,14 +13,6 @@ from pulse.program.table.memory import Value
 
 @lowers(Softmax)
 def lower_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
-    """Emit one row for each position of the other axes; the softmax of scores that wait for a product waits too."""
-    if node.inputs[0] in lowering.pending:
-        lowering.pending[OutletId(node.id)] = lambda: _emit_softmax(lowering, node, op)
-        return []
-    return [_emit_softmax(lowering, node, op)]
-
-
-def _emit_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> Value:
     """Emit one row for each position of the other axes."""
     x = lowering.make_innermost(lowering.require_f32(lowering.value(node.inputs[0]), "a softmax"), op.axis)
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
@@ -37,7 +29,7 @@ def _emit_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> Value:
             log=op.log,
         )
     )
-    return y
+    return [y]
 
 
 @lowers(LayerNorm)

@@ -16,15 +16,14 @@ from pulse.program.lower.recurrent_start import frame_fields, initial_states, la
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
 from pulse.program.table.memory import Value
-from pulse.pulsify.network import PulsedGraph
 
 
 @finds_groups
 def find_siblings(
-    graph: PulsedGraph, order: Sequence[int]
+    lowering: Lowering, order: Sequence[int]
 ) -> tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]:
     """Return an order in which layers of a group are adjacent, and the groups."""
-    arranged, groups = arrange_siblings(graph, order)
+    arranged, groups = arrange_siblings(lowering.graph, order)
     return arranged, dict.fromkeys(groups, lower_siblings)
 
 

@@ -28,10 +28,10 @@ from pulse.pulsify.network import PulsedGraph
 
 @finds_groups
 def find_overlapping_transforms(
-    graph: PulsedGraph, order: Sequence[int]
+    lowering: Lowering, order: Sequence[int]
 ) -> tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]:
     """Return the order unchanged, and the groups: a delay, and the transposed convolution of a transform after it."""
-    groups: dict[tuple[int, ...], LowerGroup] = {}
+    graph, groups = lowering.graph, dict[tuple[int, ...], LowerGroup]()
     for node_id in order:
         node = graph.nodes[node_id]
         if isinstance(node.op, ConvTranspose) and _is_overlapping_transform(graph, node, node.op):

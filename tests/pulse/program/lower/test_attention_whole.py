@@ -7,6 +7,7 @@ import pytest
 import pulse
 from pulse.program.native.native_program import NativeProgram
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.scan import body
 
 FRAMES, BANDS, HEADS, CHANNELS = 5, 12, 3, 4
 CONSTANTS = {
@@ -68,6 +69,22 @@ def test_scales_of_queries_and_values_join_the_instruction() -> None:
     names = kernels_of_proved(attention([*scores, *means]))
     assert "whole_attention" in names
     assert "softmax" not in names
+
+
+def test_attention_in_a_scan_is_one_instruction_for_each_frame() -> None:
+    scores = [node("Transpose", "x_in", "turned", perm=[1, 0]), node("MatMul", "x_in turned", "scores")]
+    means = [node("Softmax", "scores", "p", axis=-1), node("MatMul", "p x_in", "y_out")]
+    scan = node("Scan", "x", "y", body=body([*scores, *means], "x_in", "y_out"), num_scan_inputs=1)
+    names = kernels_of_proved(model([scan], {"x": floats("x", FRAMES, BANDS, CHANNELS)}, stream={"x": 0}))
+    assert names.count("whole_attention") == 2
+    assert "softmax" not in names
+
+
+def test_of_two_attentions_that_share_a_product_the_first_is_one_instruction() -> None:
+    middle = [node("MatMul", "k kt", "kk"), *SCORES, MEANS[0], node("MatMul", "p kk", "more")]
+    middle += [node("Softmax", "more", "p2", axis=-1), node("MatMul", "p2 v", "means")]
+    names = kernels_of_proved(attention(middle))
+    assert names.count("whole_attention") == names.count("softmax") == 1
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pulse
 from pulse.facts import Array
 from pulse.program.native.native_program import NativeProgram
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.scan import body
 
 FRAMES = 9
 
@@ -50,6 +51,14 @@ def test_both_directions_within_a_frame_are_one_instruction(hidden: int, kernel:
     constants = {**weights("a", 2, hidden, 3), "first": np.array([0])}
     proto = model(nodes, {"x": floats("x", 6, FRAMES, 3)}, constants, stream={"x": 1})
     assert gru_kernels_of_proved(proto, frames) == [kernel]
+
+
+def test_layers_in_the_body_of_a_scan_are_merged_too() -> None:
+    layers = [gru("a", "x_in", "a", 4), gru("b", "x_in", "b", 4), node("Add", "a b", "y_out")]
+    scan = node("Scan", "x", "y", body=body(layers, "x_in", "y_out"), num_scan_inputs=1)
+    constants = {**weights("a", 1, 4, 3), **weights("b", 1, 4, 3)}
+    proto = model([scan], {"x": floats("x", FRAMES, 6, 2, 3)}, constants, stream={"x": 0})
+    assert gru_kernels_of_proved(proto, 2) == ["gru_fours"] * 2
 
 
 def grouped_layers(hidden: int, directions: int, stream: int) -> onnx.ModelProto:
