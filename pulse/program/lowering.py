@@ -69,11 +69,7 @@ class Lowering:
     unchecked      nodes whose bodies are not checked for faults
     check_faults   the function that emits a node's fault checks, called before each node of a body is lowered
     node, op       names of the current node and its op
-    values         outlet -> tensor
-    pending        wires that are stored only if a reader needs them: outlet -> a function that stores the wire
-    chained        the number of elementwise ops of a pending wire
     allocated      memory of wires that are not lowered yet: concatenations, into which their parts are written
-    lowered_nodes  nodes that are lowered together with another one
 
     Constants, temporary tensors, states and registers are the builder's: the attributes here are its methods.
     """
@@ -94,11 +90,10 @@ class Lowering:
         self.allocate_temporary = builder.allocate_temporary
         self.kept_wires, self.unchecked = kept_wires, unchecked
         self.node, self.op = "", ""
-        self.values: dict[OutletId, Value] = {}
-        self.pending: dict[OutletId, Callable[[], Value]] = {}
-        self.chained: dict[OutletId, int] = {}
         self.allocated: dict[OutletId, Value] = {}
-        self.lowered_nodes: set[int] = set()
+        self._values: dict[OutletId, Value] = {}
+        self._pending: dict[OutletId, tuple[Callable[[], Value], int]] = {}
+        self._claimed: set[int] = set()
         self._groups: dict[int, tuple[tuple[int, ...], LowerGroup]] = {}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
@@ -111,7 +106,7 @@ class Lowering:
             arranged, groups = find(self, arranged)
             for members, lower in groups.items():
                 self._groups[members[0]] = members, lower
-                self.lowered_nodes.update(members[1:])
+                self.claim(*members[1:])
         return arranged
 
     def lower(self, order: Iterable[int]) -> None:
@@ -120,11 +115,7 @@ class Lowering:
         _require_lowerings(nodes)
         for node in nodes:
             self.node, self.op = node.name, node.op.name
-            if (
-                isinstance(node.op, Const)
-                or node.id in self.lowered_nodes
-                or OutletId(node.id) in self.values
-            ):
+            if isinstance(node.op, Const) or node.id in self._claimed or OutletId(node.id) in self._values:
                 continue
             if self._check_faults is not None:
                 self._check_faults(self, node)
@@ -134,6 +125,10 @@ class Lowering:
             for fact in self.graph.input_facts(node):
                 if fact.value is not None:
                     release_pages(fact.value)
+
+    def claim(self, *node_ids: int) -> None:
+        """Note that nodes are lowered together with another one, by the function that calls."""
+        self._claimed.update(node_ids)
 
     def _lower_node(self, node: PulsedNode) -> Iterable[tuple[int, list[Value]]]:
         """Emit a node, or the group that it begins; return each node and its results."""
@@ -155,7 +150,7 @@ class Lowering:
         body_lowering = Lowering(
             body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
         )
-        body_lowering.values.update(inputs)
+        body_lowering._values.update(inputs)
         body_lowering.lower(body_lowering.find_groups(body.order()))
         return [body_lowering.value(outlet) for outlet in body.outputs]
 
@@ -169,7 +164,7 @@ class Lowering:
 
     def set_value(self, outlet: OutletId, value: Value) -> None:
         """Set the tensor of a wire."""
-        self.values[outlet] = value
+        self._values[outlet] = value
         self._wires.setdefault(value.buffer, set()).add(outlet)
 
     def owns(self, outlet: OutletId, value: Value) -> bool:
@@ -182,13 +177,18 @@ class Lowering:
 
     def value(self, outlet: OutletId) -> Value:
         """Return the tensor of a wire; a constant is stored at its first use."""
-        if outlet in self.pending:
-            self.set_value(outlet, self.pending.pop(outlet)())
-        if outlet not in self.values:
+        if outlet in self._pending:
+            store, _ = self._pending.pop(outlet)
+            self.set_value(outlet, store())
+        if outlet not in self._values:
             constant = self.fact(outlet).value
             assert constant is not None, f"{self.graph.label(outlet)} has not been lowered yet"
-            self.values[outlet] = self.add_constant(constant)
-        return self.values[outlet]
+            self._values[outlet] = self.add_constant(constant)
+        return self._values[outlet]
+
+    def find_value(self, outlet: OutletId) -> Value | None:
+        """Return the tensor of a wire if it is stored already."""
+        return self._values.get(outlet)
 
     def known_value(self, outlet: OutletId) -> Array | None:
         """Return the value of a constant wire; None if it is not constant."""
@@ -207,7 +207,7 @@ class Lowering:
                 isinstance(op, Delay)
                 and inlet.node not in self._memories
                 and inlet.node not in self._groups
-                and inlet.node not in self.lowered_nodes
+                and inlet.node not in self._claimed
                 and _is_outermost(fact.sizes, axes, op.axis)
             ):
                 memory, history = self.delay_memory(inlet.node, op, fact.sizes, axes, fact.dtype)
@@ -245,6 +245,28 @@ class Lowering:
         if len(readers) != 1 or self.is_read_later(outlet):
             return None
         return self.graph.nodes[next(iter(readers)).node]
+
+    # pending wires
+
+    def leave_pending(self, outlet: OutletId, store: Callable[[], Value], functions: int = 0) -> None:
+        """Leave a wire to its readers: it is stored only if one of them calls ``value``.
+
+        store      emits the wire; returns its tensor
+        functions  the number of elementwise functions that the reader can include; 0: the wire is of another kind
+        """
+        self._pending[outlet] = store, functions
+
+    def is_pending(self, outlet: OutletId) -> bool:
+        """Return whether a wire is pending."""
+        return outlet in self._pending
+
+    def pending_functions(self, outlet: OutletId) -> int:
+        """Return the number of elementwise functions of a pending wire; 0 for any other wire."""
+        return self._pending[outlet][1] if outlet in self._pending else 0
+
+    def include_pending(self, outlet: OutletId) -> None:
+        """Note that the reader of a pending wire includes its functions, so that it is not stored."""
+        del self._pending[outlet]
 
     # memory
 

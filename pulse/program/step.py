@@ -51,7 +51,7 @@ def lower_step(
     _write_registers(lowering, registers, results)
     return Step(
         lowering.builder,
-        tuple(lowering.values[outlet] for outlet in graph.inputs),
+        tuple(lowering.value(outlet) for outlet in graph.inputs),
         tuple(results[outlet] for outlet in graph.outputs),
         tuple(results[outlet] for outlet in fetches),
     )
@@ -70,7 +70,7 @@ def _place_checks(graph: PulsedGraph, order: Sequence[int], checks: Sequence[Out
 def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
     """Keep inputs alive from the start and outputs to the end, apart from buffers that shift after each pulse."""
     for outlet in lowering.graph.inputs:
-        lowering.values[outlet].buffer.touch(-1)
+        lowering.value(outlet).buffer.touch(-1)
     results: dict[OutletId, Value] = {}
     for outlet in outlets:
         lowering.node, lowering.op = lowering.graph.label(outlet), "output"
@@ -91,4 +91,4 @@ def _write_registers(
     for register in registers:
         if register.write != register.read:
             lowering.node, lowering.op = register.name, "register"
-            lowering.copy(results[register.write], lowering.values[register.read])
+            lowering.copy(results[register.write], lowering.value(register.read))

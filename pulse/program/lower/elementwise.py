@@ -168,12 +168,10 @@ def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Ca
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
                 f"use {spell('backend', 'numpy')}"
             )
-    lowering.chained[outlet] = 1 + sum(
-        lowering.chained[child] for child in set(node.inputs) if child in lowering.pending
-    )
-    merges = lowering.chained[outlet] < MAX_CHAINED_FUNCTIONS and _is_mergeable(lowering, outlet)
+    functions = 1 + sum(map(lowering.pending_functions, set(node.inputs)))
+    merges = functions < MAX_CHAINED_FUNCTIONS and _is_mergeable(lowering, outlet)
     if merges or _scales_a_product(lowering, node) or _is_summed_square(lowering, node):
-        lowering.pending[outlet] = lambda: _emit_wire(lowering, outlet)
+        lowering.leave_pending(outlet, lambda: _emit_wire(lowering, outlet), functions)
         return []
     return [_emit_wire(lowering, outlet)]
 
@@ -264,9 +262,10 @@ def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode) -> int:
     exponent = _exponent(lowering, node)
     for outlet in node.inputs if exponent is None else node.inputs[:1]:
         child = lowering.graph.node(outlet)
-        if outlet in lowering.pending and len(child.inputs) - 1 <= chain.free_inputs and len(chain.free) > 2:
+        fits = len(child.inputs) - 1 <= chain.free_inputs and len(chain.free) > 2
+        if lowering.pending_functions(outlet) and fits:
             chain.free_inputs -= len(child.inputs) - 1
-            del lowering.pending[outlet]
+            lowering.include_pending(outlet)
             registers.append(_append_function(lowering, chain, child))
         else:
             registers.append(chain.load(lowering.value(outlet)))

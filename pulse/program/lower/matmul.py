@@ -138,10 +138,10 @@ def _as_matrices(y: Value, rank_a: int, rank_b: int) -> Value:
 def take_operand_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
     """Return the wire and the number whose product is a pending operand, which is then no longer pending."""
     node = lowering.graph.node(outlet)
-    scale = find_scale(lowering, node) if outlet in lowering.pending else None
+    scale = find_scale(lowering, node) if lowering.pending_functions(outlet) else None
     if scale is None:
         return outlet, 1.0
-    del lowering.pending[outlet]
+    lowering.include_pending(outlet)
     slot, number = scale
     return node.inputs[slot], number
 
@@ -152,5 +152,5 @@ def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, f
     scale = None if reader is None else find_scale(lowering, reader)
     if reader is None or scale is None:
         return outlet, 1.0
-    lowering.lowered_nodes.add(reader.id)
+    lowering.claim(reader.id)
     return OutletId(reader.id), scale[1]

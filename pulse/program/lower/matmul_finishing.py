@@ -111,7 +111,7 @@ def find_finishing(lowering: Lowering, outlet: OutletId, axis: int, gates: bool)
         reader = _only_elementwise_reader(lowering, finishing.outlet)
         if reader is None or not _take_step(lowering, finishing, reader):
             break
-        lowering.lowered_nodes.add(reader.id)
+        lowering.claim(reader.id)
         finishing.outlet = OutletId(reader.id)
     if gates and not finishing.steps and finishing.outlet == outlet:
         _find_gate(lowering, finishing)
@@ -145,7 +145,7 @@ def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
                 or lowering.fact(gate).dtype != np.float32
             ):
                 return False
-            lowering.lowered_nodes.update((sigmoid.id, product.id))
+            lowering.claim(sigmoid.id, product.id)
             finishing.steps.append(FusedStep("swish", 1.0))
             finishing.outlet = OutletId(product.id)
             return True
@@ -193,10 +193,8 @@ def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bo
         or lowering.fact(other).sizes != lowering.fact(finishing.outlet).sizes
     ):
         return False
-    if other not in lowering.values:
-        return False
-    value = lowering.values[other]
-    if value.strides[finishing.axis] != 1 and value.shape[finishing.axis] != 1:
+    value = lowering.find_value(other)
+    if value is None or (value.strides[finishing.axis] != 1 and value.shape[finishing.axis] != 1):
         return False
     finishing.steps.append(FusedStep("add", 0.0, value))
     return True
@@ -246,5 +244,5 @@ def _find_gate(lowering: Lowering, finishing: Finishing) -> None:
     (left, f, a), (right, g, b) = sides
     if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
         return
-    lowering.lowered_nodes.update((*nodes, left))
+    lowering.claim(*nodes, left)
     finishing.gate, finishing.outlet = (f, g), OutletId(left)

@@ -11,7 +11,7 @@ from pulse.program.table.memory import Value
 def lower_round_rows(lowering: Lowering, node: PulsedNode, op: RoundRows) -> list[Value]:
     """Leave the wire pending until a reader needs the rounded values rather than codes."""
     outlet = OutletId(node.id)
-    lowering.pending[outlet] = lambda: _emit_rounding(lowering, outlet, op)
+    lowering.leave_pending(outlet, lambda: _emit_rounding(lowering, outlet, op))
     return []
 
 

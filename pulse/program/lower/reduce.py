@@ -37,8 +37,8 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
     """Emit a function before, the sum, maximum, minimum or product, and a function after."""
     outlet = OutletId(node.id)
     source, squares = node.inputs[0], op.kind in SQUARE_SUMS
-    if source in lowering.pending and op.kind in SQUARE_REDUCTIONS:
-        del lowering.pending[source]
+    if lowering.pending_functions(source) and op.kind in SQUARE_REDUCTIONS:
+        lowering.include_pending(source)
         source, squares = lowering.graph.node(source).inputs[0], True
     x = lowering.require_f32(lowering.value(source), "a reduction")
     largest = None

@@ -25,7 +25,7 @@ def lower_reshape(lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis
     if view is not None:
         return [view]
     if _read_by_convolutions(lowering, outlet):
-        lowering.pending[outlet] = lambda: _copy_reshaped(lowering, outlet, x)
+        lowering.leave_pending(outlet, lambda: _copy_reshaped(lowering, outlet, x))
         return []
     return [_copy_reshaped(lowering, outlet, x)]
 

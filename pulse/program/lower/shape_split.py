@@ -31,7 +31,7 @@ class SplitChannels:
 
 def split_channels(lowering: Lowering, outlet: OutletId) -> SplitChannels | None:
     """Return the channels of a reshaped wire at their place in the input of the reshape, so that no copy is needed."""
-    if outlet not in lowering.pending:
+    if not lowering.is_pending(outlet):
         return None
     x, shape = lowering.value(lowering.graph.node(outlet).inputs[0]), lowering.fact(outlet).sizes
     groups = list(matching_axes(list(shape), list(x.shape)))
