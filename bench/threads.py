@@ -10,7 +10,7 @@ import numpy as np
 import pulse
 from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import PUBLISHED, catalogue
-from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.program import Program
 
 PULSES = {
@@ -43,7 +43,7 @@ class ThreadTime:
 def thread_time(title: str, alone: Program, threads: int, rounds: int) -> ThreadTime:
     """Time both on the same noise. Raises AssertionError: the results are not bit-identical."""
     shared = alone.with_threads(threads)
-    assert isinstance(shared, NativeExecutable)
+    assert isinstance(shared, KernelProgram)
     (port,) = (port for port in alone.inputs if port.streams)
     pulses = (0.1 * np.random.default_rng(0).standard_normal((8, *port.shape))).astype(np.float32)
     states = {"alone": alone.spawn(), "shared": shared.spawn()}

@@ -11,7 +11,7 @@ from pulse.errors import WriteError
 from pulse.facts import Array
 from pulse.interface import AwaitedWire, Port
 from pulse.jit.registry import Kernel
-from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.program import Program
 from pulse.program.specialise.kernel_rows import rows_by_kernel
 from pulse.program.table.memory import align
@@ -42,7 +42,7 @@ class LibraryContents:
 
     name: str
     title: str
-    program: NativeExecutable
+    program: KernelProgram
     rate_hz: Fraction | None
     external_weights: bool = False
 
@@ -135,7 +135,7 @@ def prepare_deployment(
     program: Program, name: str, title: str, rate_hz: int | None, external_weights: bool = False
 ) -> LibraryContents:
     """Prepare a program for a library. Raises WriteError: parts of the program run in Python only."""
-    if not isinstance(program, NativeExecutable):
+    if not isinstance(program, KernelProgram):
         raise WriteError(
             f"{title}: parts of this program run on the {program.backend} backend, which needs Python; only programs "
             "whose every node has a kernel become libraries: compile it with backend='numba'"

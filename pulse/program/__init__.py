@@ -2,15 +2,15 @@
 
 Streams read a program, which makes streams. Modules have no circular imports, so two classes have two halves each:
 
-    =================  ====================  ==========================
-    programs           below streams         above, based on the other
-    =================  ====================  ==========================
+    =================  ====================  =====================
+    programs           what streams read     the whole, above them
+    =================  ====================  =====================
     of any backend     ``Executable``        ``Program``
-    of native kernels  ``NativeExecutable``  ``NativeStreams``
-    =================  ====================  ==========================
+    of native kernels  ``NativeExecutable``  ``KernelProgram``
+    =================  ====================  =====================
 
-``NativeExecutable`` is based on ``Program``; ``NativeProgram`` (compiled) and ``StoredProgram`` (of a file) on
-``NativeStreams``.
+Each is based on the one before, in this order. ``NativeProgram`` (compiled) and ``StoredProgram`` (of a file) are
+based on ``KernelProgram``, the class that callers test.
 """
 
 from pulse.program.file.stored_program import read_program

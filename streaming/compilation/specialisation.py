@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError, PulseError
-from pulse.program.native.native_streams import NativeStreams
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
@@ -47,7 +47,7 @@ class BackgroundSpecialisation(NotCopyable):
         seconds: float = MAX_SPECIALISE_SECONDS,
         megabytes: float = MAX_SPECIALISE_MEGABYTES,
     ) -> None:
-        if not isinstance(program, NativeStreams):
+        if not isinstance(program, KernelProgram):
             raise InputError(
                 f"the {program.backend} backend has no kernels to specialise; use the numba backend"
             )

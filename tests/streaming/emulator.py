@@ -17,8 +17,8 @@ from pulse.jit.lane_bases import LANE_COUNT_WORD, LANE_WORDS
 from pulse.jit.registry import kernel_of
 from pulse.jit.storage.package_library import symbol_of
 from pulse.program.machine import machine
-from pulse.program.native import native_executable
-from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native import native_state
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.table.memory import Region
 from pulse.program.table.table import row_starts
 
@@ -75,7 +75,7 @@ class Emulator:
         self._process.communicate(timeout=60)
 
     @contextmanager
-    def run_here(self, program: NativeExecutable) -> Generator[None]:
+    def run_here(self, program: KernelProgram) -> Generator[None]:
         """Streams of the program that begin and step in here run on it; those that began before step natively."""
 
         def run(table: int, rows: int, bases: int) -> None:
@@ -90,11 +90,11 @@ class Emulator:
             patch.setattr(machine, "runner", lambda: run)
             patch.setattr(machine, "lanes_runner", lambda: run_lanes)
             # a compiled step knows no other machine
-            patch.setattr(native_executable, "arrays_are_known", lambda: False)
+            patch.setattr(native_state, "arrays_are_known", lambda: False)
             yield
 
     def _call(
-        self, program: NativeExecutable, segments: NDArray[np.int64], bases: NDArray[np.int64], single: bool
+        self, program: KernelProgram, segments: NDArray[np.int64], bases: NDArray[np.int64], single: bool
     ) -> None:
         sizes = {
             Region.WEIGHTS: program.weights.size,
@@ -120,7 +120,7 @@ class Emulator:
             assert len(answer) == memory.size, (self._process.wait(10), self._process.args)
             memory[:] = np.frombuffer(answer, np.uint8)
 
-    def numbered_table(self, program: NativeExecutable, single: bool) -> NDArray[np.int64]:
+    def numbered_table(self, program: KernelProgram, single: bool) -> NDArray[np.int64]:
         """The table with the numbers of the library's symbols in place of kernels."""
         table = program.unlinked.copy()
         for start in row_starts(table):

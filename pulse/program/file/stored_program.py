@@ -23,7 +23,7 @@ from pulse.program.file.program_file import layout_checksum, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
 from pulse.program.file.stored_interface import read_interface
-from pulse.program.native.native_streams import NativeStreams
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.rounding import Rounding
@@ -41,7 +41,7 @@ MAX_OFFSET = 1 << 47
 """The largest size or stride that a file may state: an address has 48 bits."""
 
 
-class StoredProgram(NativeStreams):
+class StoredProgram(KernelProgram):
     """A program from a file: checked rows over memory-mapped weights.
 
     container  the file, or its bytes

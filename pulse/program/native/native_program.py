@@ -19,7 +19,7 @@ from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
 from pulse.program.lower import families as families
 from pulse.program.lowering import LOWER
-from pulse.program.native.native_streams import NativeStreams
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.step import lower_step
 from pulse.program.table.copies import list_copies
 from pulse.program.table.cost import RowNote, cost_of
@@ -39,7 +39,7 @@ MAX_SHOWN_FIELDS = 12
 """Maximum number of fields of an instruction in a listing; the others are omitted."""
 
 
-class NativeProgram(NativeStreams):
+class NativeProgram(KernelProgram):
     """A pulsed model as rows of native kernels."""
 
     def __init__(

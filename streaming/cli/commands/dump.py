@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pulse.costs.cost_report import CostReport
     from pulse.loading.loaded_model import LoadedModel
     from pulse.models import PulsedModel, TypedModel
-    from pulse.program.native.native_streams import NativeStreams
+    from pulse.program.native.kernel_program import KernelProgram
     from streaming.opening.opened_model import OpenedModel
 
 
@@ -146,7 +146,7 @@ def _read(stage: DumpStage, loaded: "LoadedModel", dot: bool) -> str:
 def _text(stage: DumpStage, opened: "OpenedModel", program_options: ProgramOptions, dot: bool) -> str:
     """Show a model at one of the stages towards a program."""
     from pulse.errors import InputError
-    from pulse.program.native.native_streams import NativeStreams
+    from pulse.program.native.kernel_program import KernelProgram
     from pulse.support.printable import printable
     from pulse.text import dump as dumps
     from streaming.cli.model_opening import compile_opened
@@ -163,14 +163,14 @@ def _text(stage: DumpStage, opened: "OpenedModel", program_options: ProgramOptio
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
     program = compile_opened(opened, program_options)
-    if not isinstance(program, NativeStreams):
+    if not isinstance(program, KernelProgram):
         raise InputError(
             f"the {program_options.backend} backend has no instructions to list; use --backend numba"
         )
     return "\n".join(map(printable, (*program.listing(), _lanes_text(program)))) + "\n"
 
 
-def _lanes_text(program: "NativeStreams") -> str:
+def _lanes_text(program: "KernelProgram") -> str:
     """Describe whether lanes share one memory, which makes their steps cheaper."""
     reason = program.separate_lanes_reason
     if reason is None:

@@ -28,7 +28,7 @@ from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.jit.rows.pointer import ARENA
 from pulse.ops.spectral import dft_matrix
 from pulse.program.machine import machine, team, thread_cuts
-from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
@@ -121,7 +121,7 @@ def bits(result: dict[str, Array]) -> dict[str, bytes]:
 class Rows:
     """The rows of a program, run one by one: whole, and in parts, one part after the other."""
 
-    def __init__(self, program: NativeExecutable, feed: dict[str, Array], seed: int = 0) -> None:
+    def __init__(self, program: KernelProgram, feed: dict[str, Array], seed: int = 0) -> None:
         self.program = program
         self.scratch_at = align(program.arena_bytes)
         self.memories = {

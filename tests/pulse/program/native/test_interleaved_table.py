@@ -19,7 +19,7 @@ from pulse.program.lower.interleaved.copy import find_gaps
 from pulse.program.machine.machine import run_python
 from pulse.program.native import interleaved_table, lane_blocks, native_lanes
 from pulse.program.native.interleaved_table import Interleaved, interleave
-from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes
@@ -273,9 +273,9 @@ def test_a_packed_lane_keeps_its_own_memory() -> None:
 
 def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are packed once for a program, and again for one that was pickled; too few lanes need none."""
-    packed: list[NativeExecutable] = []
+    packed: list[KernelProgram] = []
 
-    def count(native: NativeExecutable) -> Interleaved:
+    def count(native: KernelProgram) -> Interleaved:
         packed.append(native)
         return interleave(native)
 

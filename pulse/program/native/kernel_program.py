@@ -1,4 +1,4 @@
-"""The part of a native program that makes its streams, single or in lanes."""
+"""Programs of native kernels, compiled or from a file."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pulse.program.streams.lanes import Lanes
 
 
-class NativeStreams(NativeExecutable):
-    """A program of native kernels, compiled or from a file; it makes streams."""
+class KernelProgram(NativeExecutable):
+    """A program of native kernels, compiled or from a file: it makes streams, single or in lanes."""
 
     NOT_PICKLED = (*NativeExecutable.NOT_PICKLED, "_lanes_form")
 
