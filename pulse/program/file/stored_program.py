@@ -77,17 +77,13 @@ class StoredProgram(KernelProgram):
         self.total_at = record.optional_number("total_at")
         self.last_at = record.optional_number("last_at")
         self.specialised_kernels = record.texts("special")
-        self._kernels = [_kernel(kernel) for kernel in record.records("kernels")]
-        self.unlinked, self._kernel_of_row = _number_kernels(container, self._kernels, record.number("rows"))
+        kernels = [_kernel(kernel) for kernel in record.records("kernels")]
+        self.kernel_names = [kernel.name for kernel in kernels]
+        self.unlinked, self._kernel_of_row = _number_kernels(container, kernels, record.number("rows"))
         try:
             require_safe(self)
         except LoadError as error:
             raise LoadError(f"{container.name}: {error}") from None
-
-    @property
-    def kernel_names(self) -> list[str]:
-        """The names of the kernels that the program runs."""
-        return [kernel.name for kernel in self._kernels]
 
     @property
     def rows(self) -> int:

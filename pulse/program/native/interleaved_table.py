@@ -105,7 +105,7 @@ def interleave(program: NativeExecutable) -> Interleaved:
 
     Raises NotInterleavedError: they are unknown, or one cannot be converted
     """
-    rows = program.emitted_instructions
+    rows = program.instructions
     ticks = [row.instruction for row in rows if isinstance(row.instruction, TickRow)]
     if not rows:
         raise NotInterleavedError("its file has no instructions, only compiled rows")

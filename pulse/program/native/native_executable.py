@@ -27,6 +27,8 @@ class NativeExecutable(Program):
     """Instructions, weights, and the memory that a stream needs.
 
     unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
+    instructions     the instructions; empty if the program is from a file, which has only their rows
+    kernel_names     the names of the kernels that they run
     weights          bytes that all streams share and only read
     initial          the bytes of a stream's state before its first pulse
     arena_bytes      the bytes of the arena of a step on one thread
@@ -43,6 +45,8 @@ class NativeExecutable(Program):
     _linked: NDArray[np.int64] | None = None
     _cuts: "ThreadCuts | None" = None
     _parallel: "tuple[NDArray[np.int64], Team] | None" = None
+    instructions: "tuple[EmittedInstruction, ...]" = ()
+    kernel_names: list[str]
     weights: Array
     initial: Array
     arena_bytes: int
@@ -133,11 +137,6 @@ class NativeExecutable(Program):
             if self.threads == 1
             else align(self.arena_bytes) + self.thread_cuts.scratch_bytes
         )
-
-    @property
-    def emitted_instructions(self) -> "Sequence[EmittedInstruction]":
-        """The instructions; empty if the program is from a file, which has only their rows."""
-        return ()
 
     @abstractmethod
     def listing(self) -> list[str]:

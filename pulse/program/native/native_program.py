@@ -71,6 +71,7 @@ class NativeProgram(KernelProgram):
             *builder.endings,
             EmittedInstruction(TickRow(clock=builder.clock), "", "clock"),
         )
+        self.kernel_names = list(dict.fromkeys(row.kernel for row in self.instructions))
         self.ends = tuple(
             (length, value.buffer.offset) for length, value in builder.length_registers if not length.is_const
         )
@@ -86,26 +87,22 @@ class NativeProgram(KernelProgram):
         self.sent = tuple((name, Place.of(value)) for name, value in zip(graph.output_names, step.outputs))
         self.fetched = tuple(Place.of(value) for value in step.fetched)
         if prepare is not None:
-            prepare(self._kernels())
+            prepare(self.kernel_names)
         self.link()
 
     def _digest(self) -> bytes:
         """Return a digest of the model and of the sizes of all runs of the state, in their order."""
         return blake2b(super()._digest() + repr(self._state_runs).encode(), digest_size=16).digest()
 
-    def _kernels(self) -> list[str]:
-        """List the names of the kernels that the program runs."""
-        return list(dict.fromkeys(row.kernel for row in self.instructions))
-
     def link(self) -> None:
         """Find the kernels in this process. Raises CompileError: one cannot be compiled."""
-        compile_kernels(self._kernels())
+        compile_kernels(self.kernel_names)
         self.unlinked = make_table(self.instructions)
         super().link()
 
     def __getstate__(self) -> dict[str, Any]:
         rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
-        return {**super().__getstate__(), "instructions": rows, _MODULES: modules_of(self._kernels())}
+        return {**super().__getstate__(), "instructions": rows, _MODULES: modules_of(self.kernel_names)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = dict(state)
@@ -124,10 +121,6 @@ class NativeProgram(KernelProgram):
     @property
     def rows(self) -> int:
         return len(self.instructions)
-
-    @property
-    def emitted_instructions(self) -> Sequence[EmittedInstruction]:
-        return self.instructions
 
     @property
     def notes(self) -> Sequence[RowNote]:

@@ -21,6 +21,6 @@ def test_a_sum_of_products_has_no_chain_of_too_many_inputs(terms: int) -> None:
         total = product if total is None else builder.apply("add", total, product)
     typed = builder.model(total)
     program = typed.pulsify(pulse=4).compile()
-    counts = [getattr(row.instruction, "input_count", 0) for row in program.emitted_instructions]
+    counts = [getattr(row.instruction, "input_count", 0) for row in program.instructions]
     assert max(counts) <= MAX_INPUTS
     pulse.verify(typed, pulse=4, lengths=[1, 9]).require()
