@@ -49,7 +49,7 @@ def _emit_lookup(
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
         raise CompileError(f"{lowering.node}: indices must be i64 or i32")
     leading_axes, trailing_axes = list(range(axis)), list(range(axis + 1, rank))
-    if not _is_gatherable(x, axis, leading_axes, trailing_axes):
+    if not _is_gatherable(x, leading_axes, trailing_axes):
         x = lowering.order_axes(x, [*_sort_by_stride(x, leading_axes), axis, *trailing_axes])
     order = [
         *_sort_by_stride(x, leading_axes),
@@ -90,15 +90,12 @@ def _sort_by_stride(x: Value, axes: Sequence[int]) -> list[int]:
     return [axis for axis in x.order if axis in axes]
 
 
-def _is_gatherable(x: Value, axis: int, lead: Sequence[int], rest: Sequence[int]) -> bool:
+def _is_gatherable(x: Value, lead: Sequence[int], rest: Sequence[int]) -> bool:
     """Return whether the leading axes are one loop, and the trailing ones one run."""
-    step = 1
-    for other in reversed(rest):
-        if x.shape[other] != 1 and x.strides[other] != step:
-            return False
-        step *= x.shape[other]
     lead_axes = [a for a in _sort_by_stride(x, lead) if x.shape[a] != 1]
-    return all(x.strides[outer] == x.strides[inner] * x.shape[inner] for outer, inner in pairwise(lead_axes))
+    return x.is_dense(rest) and all(
+        x.strides[outer] == x.strides[inner] * x.shape[inner] for outer, inner in pairwise(lead_axes)
+    )
 
 
 @lowers(GatherElements)

@@ -39,7 +39,7 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
     rank = len(x.shape)
     outer_axes, row_axes = list(range(op.axis)), list(range(op.axis, rank))
     order = [*(axis for axis in x.order if axis in outer_axes), *row_axes]
-    x = x if _has_dense_tail(x, row_axes) else lowering.order_axes(x, order)
+    x = x if x.is_dense(row_axes) else lowering.order_axes(x, order)
     y = lowering.allocate_wire(OutletId(node.id), order)
     shape = x.shape[op.axis :]
     defaults = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
@@ -62,16 +62,6 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
         )
     )
     return [y]
-
-
-def _has_dense_tail(x: Value, axes: list[int]) -> bool:
-    """Return whether these last axes are contiguous in memory."""
-    step = 1
-    for axis in reversed(axes):
-        if x.shape[axis] != 1 and x.strides[axis] != step:
-            return False
-        step *= x.shape[axis]
-    return True
 
 
 def _broadcast_parameter(lowering: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:

@@ -77,10 +77,10 @@ class Value:
             )
         )
 
-    def is_dense(self, order: Sequence[int]) -> bool:
-        """Return whether the elements are contiguous with the axes in this order; ignores axes of size one."""
+    def is_dense(self, axes: Sequence[int]) -> bool:
+        """Return whether the elements along these axes, in this order, are contiguous; ignores axes of size one."""
         step = 1
-        for axis in reversed(order):
+        for axis in reversed(axes):
             if self.shape[axis] == 1:
                 continue
             if self.strides[axis] != step:
