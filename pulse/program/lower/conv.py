@@ -1,7 +1,5 @@
 """Convolutions, as window products; depthwise ones have their own instruction."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pulse.facts import Array
@@ -12,7 +10,7 @@ from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
-from pulse.program.lower.pad import copy_inside, fill_row
+from pulse.program.lower.pad import pad_zeros
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -44,28 +42,6 @@ def last_order(rank: int, stream: int | None) -> list[int]:
         order.remove(stream)
         order.insert(0, stream)
     return [*order, 1]
-
-
-def pad(lowering: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
-    """Pad a tensor with zeros; return it unchanged if it needs none."""
-    if all(pair == (0, 0) for pair in amounts):
-        return x
-    shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
-    target = lowering.allocate_temporary(shape, x.dtype, order)
-    for margin in _margins(target, amounts, order):
-        lowering.emit(fill_row(margin, 0))
-    copy_inside(lowering, x, target, amounts)
-    return target
-
-
-def _margins(target: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> list[Value]:
-    """Return the parts that padding fills, if these are runs of memory; else the whole tensor."""
-    axis = next(axis for axis in order if target.shape[axis] > 1 or amounts[axis] != (0, 0))
-    if any(pair != (0, 0) for other, pair in enumerate(amounts) if other != axis):
-        return [target]
-    (before, after), size = amounts[axis], target.shape[axis]
-    ends = target.part(axis, 0, before), target.part(axis, size - after, size)
-    return [end for end in ends if end.size]
 
 
 @lowers(Conv)
@@ -104,7 +80,7 @@ def convolve(
     kernel = stored.codes.shape
     pieces = pieces_at_ends(op, kernel, x, sizes, pads)
     if pieces is None:
-        x = pad(lowering, x, [(0, 0), (0, 0), *pads], order)
+        x = pad_zeros(lowering, x, [(0, 0), (0, 0), *pads], order)
         pieces = [Piece(2, 0, sizes[2], 0, range(kernel[2]))]
     finishing = find_finishing(lowering, outlet, 1, gates=op.group == 1)
     y = finishing.allocate(lowering, sizes, order)

@@ -13,10 +13,11 @@ from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.ops.time import Delay
-from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
+from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
+from pulse.program.lower.pad import pad_zeros
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -82,7 +83,7 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
     split = split_channels(lowering, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
     x = convolution_input(lowering, node.inputs[0], split, order[0])
-    x = pad(lowering, x, [(0, 0), (0, 0), *reach], order)
+    x = pad_zeros(lowering, x, [(0, 0), (0, 0), *reach], order)
     grouped_axis, order_y = _output_order(op, sizes, order)
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     finishing = Finishing(outlet, 1, sizes[1])

@@ -47,6 +47,30 @@ def copy_inside(lowering: Lowering, x: Value, target: Value, amounts: Sequence[t
     return interior
 
 
+def pad_zeros(
+    lowering: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]
+) -> Value:
+    """Pad a tensor with zeros, with its axes in an order; return it unchanged if it needs none."""
+    if all(pair == (0, 0) for pair in amounts):
+        return x
+    shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
+    target = lowering.allocate_temporary(shape, x.dtype, order)
+    for margin in _margins(target, amounts, order):
+        lowering.emit(fill_row(margin, 0))
+    copy_inside(lowering, x, target, amounts)
+    return target
+
+
+def _margins(target: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> list[Value]:
+    """Return the parts that padding fills, if these are runs of memory; else the whole tensor."""
+    axis = next(axis for axis in order if target.shape[axis] > 1 or amounts[axis] != (0, 0))
+    if any(pair != (0, 0) for other, pair in enumerate(amounts) if other != axis):
+        return [target]
+    (before, after), size = amounts[axis], target.shape[axis]
+    ends = target.part(axis, 0, before), target.part(axis, size - after, size)
+    return [end for end in ends if end.size]
+
+
 def _require_contiguous(value: Value) -> Value:
     """Return the tensor. Raises CompileError: it has gaps in memory."""
     if value.is_dense(value.order):
