@@ -49,14 +49,14 @@ class ControlBlock(Struct):
     wake, wait             descriptors: to wake the worker (-1: none), and to wait in it
     in_channels            the channels of the device
     in_ring                address of float32 [in_ring_frames, in_channels]
-    in_ring_frames, out_ring_frames  powers of two
+    in_ring_frames         a power of two
     out_channels           0: nothing is played
     out_ring               address of float32 [out_ring_frames, out_channels]
+    out_ring_frames        a power of two
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
     marks, mark_count      address of the marks, and their number, a power of two
     streams                the number of streams, which run side by side
     stream_inputs          address of the inputs of the first stream
-    input_count            the number of audio inputs of each stream
     pulse_frames           the model's frames in each pulse
     max_output_frames      the most frames that a pulse adds to the ring of output
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
@@ -74,6 +74,7 @@ class ControlBlock(Struct):
     rate_hz                sample rate of the model
     block_frames, block_ns  size and duration of a played block, if all blocks have one size
     planned_block_frames   the longest block for which the delay suffices, if block sizes are not known; else -1
+    input_count            the number of audio inputs of each stream
 
     The device:
 
@@ -262,13 +263,13 @@ class Instance(Struct):
     slot_out            address of the packed outputs
     sound_offset_bytes  where the sound begins in the outputs
     sound_out           address of f32 [pulse_frames]: the part of it that is played
-    delay_frames        the model's delay
-    delay_left_frames   the part of them that is still to come
+    delay_left_frames   the part of ``delay_frames`` that is still to come
     delay_line, delay_line_frames  address of f32 [delay_line_frames], which equalises the delays of programs
     delay_line_index    the next position in ``delay_line``
     memory, memory_bytes  address of the state, and its bytes
     pulses_run          pulses that the state has run
     max_pulses          the most pulses that it may run
+    delay_frames        the model's delay
     """
 
     packed: int = starts_line()

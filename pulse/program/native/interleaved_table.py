@@ -35,7 +35,7 @@ from pulse.support.record import record
 
 
 @record
-class Interleaved:
+class InterleavedTable:
     """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
     rows         the instructions
@@ -100,7 +100,7 @@ def _words(region: Region, byte: int, count: int) -> Value:
     return Value(Buffer(region, count * LANE_WORD, byte), 0, (count,), (1,), np.dtype(np.float32))
 
 
-def interleave(program: NativeExecutable) -> Interleaved:
+def interleave(program: NativeExecutable) -> InterleavedTable:
     """Convert the instructions for sixteen streams.
 
     Raises NotInterleavedError: they are unknown, or one cannot be converted
@@ -126,7 +126,7 @@ def interleave(program: NativeExecutable) -> Interleaved:
     exits = [exchange.add(place, False) for _, place in program.sent]
     begin = [EmittedInstruction(copy, "", "input") for _, copies in entries for copy in copies]
     end = [EmittedInstruction(copy, "", "output") for _, copies in exits for copy in copies]
-    return Interleaved(
+    return InterleavedTable(
         rows=(*begin, *middle, *end),
         weights=lowering.image.assemble(),
         steady_from=lowering.steady_from,

@@ -12,7 +12,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
-    from pulse.program.native.interleaved_table import Interleaved
+    from pulse.program.native.interleaved_table import InterleavedTable
     from pulse.program.specialise.outcome import Specialisation
     from pulse.program.streams.lanes import Lanes
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class KernelProgram(NativeExecutable):
     """A program of native kernels, compiled or from a file: it makes streams, single or in lanes."""
 
-    NOT_PICKLED = (*NativeExecutable.NOT_PICKLED, "_lanes_form")
+    NOT_PICKLED = (*NativeExecutable.NOT_PICKLED, "_lanes_table")
 
     def spawn(self, constants: Feed | None = None) -> NativeState:
         return NativeState(
@@ -56,21 +56,21 @@ class KernelProgram(NativeExecutable):
         from pulse.program.native.lane_blocks import fills_blocks
         from pulse.program.native.native_lanes import NativeLanes
 
-        interleaved = self.interleaved_form if fills_blocks(self, count) else None
+        interleaved = self.interleaved_table if fills_blocks(self, count) else None
         return NativeLanes(self, count, constants, interleaved)
 
     @property
-    def interleaved_form(self) -> "Interleaved | None":
-        """The instructions and weights of sixteen lanes in one memory, for all lanes; None if it has no such form."""
-        return None if isinstance(self._lanes_form, str) else self._lanes_form
+    def interleaved_table(self) -> "InterleavedTable | None":
+        """The instructions and weights of sixteen lanes in one memory, for all lanes; None if there are none."""
+        return None if isinstance(self._lanes_table, str) else self._lanes_table
 
     @property
     def separate_lanes_reason(self) -> str | None:
         """Why sixteen lanes do not share one memory: node and reason; None if they do."""
-        return self._lanes_form if isinstance(self._lanes_form, str) else None
+        return self._lanes_table if isinstance(self._lanes_table, str) else None
 
     @cached_property
-    def _lanes_form(self) -> "Interleaved | str":
+    def _lanes_table(self) -> "InterleavedTable | str":
         from pulse.program.lower.interleaved.lowering import NotInterleavedError
         from pulse.program.native.interleaved_table import interleave
 

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.program.machine import machine
-from pulse.program.native.interleaved_table import Interleaved
+from pulse.program.native.interleaved_table import InterleavedTable
 from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.feeds import Feed
@@ -57,7 +57,7 @@ class LaneBlocks:
     """
 
     def __init__(
-        self, program: NativeExecutable, interleaved: Interleaved, memory: Array, constants: Feed
+        self, program: NativeExecutable, interleaved: InterleavedTable, memory: Array, constants: Feed
     ) -> None:
         self.steady_from = interleaved.steady_from
         self._clock_byte = interleaved.clock_byte

@@ -15,7 +15,7 @@ from pulse.program.kernels import families as families
 from pulse.program.machine import machine
 from pulse.program.machine.array_step import ArrayStep
 from pulse.program.machine.packed import PackedCall
-from pulse.program.native.interleaved_table import Interleaved
+from pulse.program.native.interleaved_table import InterleavedTable
 from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
 from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.native_state import NativeState
@@ -118,7 +118,7 @@ class NativeLanes(Lanes):
         program: NativeExecutable,
         count: int,
         constants: Feed | None,
-        interleaved: Interleaved | None = None,
+        interleaved: InterleavedTable | None = None,
     ) -> None:
         lane_bytes = program.initial.size + program.arena_bytes
         self._group = group_size(lane_count(count), lane_bytes, program.weights.size)

@@ -18,7 +18,7 @@ from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.lower.interleaved.copy import find_gaps
 from pulse.program.machine.machine import run_python
 from pulse.program.native import interleaved_table, lane_blocks, native_lanes
-from pulse.program.native.interleaved_table import Interleaved, interleave
+from pulse.program.native.interleaved_table import InterleavedTable, interleave
 from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.sliding_windows import POSITIONS
@@ -275,7 +275,7 @@ def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatc
     """They are packed once for a program, and again for one that was pickled; too few lanes need none."""
     packed: list[KernelProgram] = []
 
-    def count(native: KernelProgram) -> Interleaved:
+    def count(native: KernelProgram) -> InterleavedTable:
         packed.append(native)
         return interleave(native)
 
@@ -353,7 +353,7 @@ def memory_of(state: State) -> Array:
 
 
 def is_refused(compiled: NativeProgram) -> bool:
-    return compiled.interleaved_form is None
+    return compiled.interleaved_table is None
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:
