@@ -12,8 +12,9 @@ from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vsplat, vsto
 from pulse.jit.registry import device, kernel, named_kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.program.lower.elementwise import broadcast
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 __all__ = [
     "LANES",

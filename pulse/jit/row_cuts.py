@@ -8,7 +8,7 @@ import numpy as np
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, words_of
-from pulse.jit.rows.instruction import DTYPES, ELEMENTS_OF_FORMS, RowFields
+from pulse.jit.rows.instruction import ELEMENT_DTYPES, ELEMENTS_OF_FORMS, RowFields
 from pulse.jit.rows.pointer import ARENA, REGION_SHIFT
 from pulse.support.record import record
 
@@ -109,4 +109,4 @@ def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> I
 def _element_bytes(kernel: Kernel, kind: str, element: str | None) -> int:
     if kind == "weights":
         element = ELEMENTS_OF_FORMS[kernel.form]
-    return 1 if element is None else np.dtype(DTYPES[element]).itemsize
+    return 1 if element is None else np.dtype(ELEMENT_DTYPES[element]).itemsize

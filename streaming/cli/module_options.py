@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from streaming.cli.options import ModelOptions
 from streaming.opening.module_import import read_module_name
 
-DTYPES = {
+TORCH_DTYPES = {
     "f32": "float32",
     "f64": "float64",
     "f16": "float16",
@@ -66,19 +66,19 @@ def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
 
         return torch.from_numpy(read_arrays(Path(text), [text])[text])
     sizes = text.split(",")
-    dtype = sizes.pop().strip() if sizes[-1].strip() in DTYPES else "f32"
+    dtype = sizes.pop().strip() if sizes[-1].strip() in TORCH_DTYPES else "f32"
     try:
         shape = [int(size) for size in sizes]
     except ValueError:
         shape = [0]
     if min(shape, default=0) < 1:
         raise InputError(
-            f"--example {text}: give sizes of 1 and more, and a type if it is not f32 ({', '.join(DTYPES)}), such as "
-            "1,1,4800 or 1,40,i64, or a .npy file"
+            f"--example {text}: give sizes of 1 and more, and a type if it is not f32 ({', '.join(TORCH_DTYPES)}), "
+            "such as 1,1,4800 or 1,40,i64, or a .npy file"
         )
     if dtype in ("i64", "i32", "bool"):
-        return torch.randint(0, 2, shape, generator=generator).to(getattr(torch, DTYPES[dtype]))
-    return torch.randn(shape, generator=generator).to(getattr(torch, DTYPES[dtype]))
+        return torch.randint(0, 2, shape, generator=generator).to(getattr(torch, TORCH_DTYPES[dtype]))
+    return torch.randn(shape, generator=generator).to(getattr(torch, TORCH_DTYPES[dtype]))
 
 
 def _read_dynamic(texts: Sequence[str] | None) -> dict[str, dict[int, str]] | None:

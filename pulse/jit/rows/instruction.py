@@ -46,7 +46,7 @@ from pulse.jit.rows.pointer import HEADER_WORDS, Bases, Pointer, Row, operand_at
 from pulse.jit.rows.span import Reach
 from pulse.support.record import record
 
-DTYPES: dict[str, type[np.generic]] = {
+ELEMENT_DTYPES: dict[str, type[np.generic]] = {
     "f32": np.float32,
     "f64": np.float64,
     "i64": np.int64,
@@ -167,7 +167,7 @@ class RowFields(Fields):
 
     def _check_operand(self, row_field: Field, value: Any) -> None:
         spec = row_field.spec
-        if spec.element is not None and value.dtype != DTYPES[spec.element]:
+        if spec.element is not None and value.dtype != ELEMENT_DTYPES[spec.element]:
             raise TypeError(f"{self._name_of(row_field)}: a tensor of {value.dtype}, not {spec.element}")
         if spec.count and value.size < self.count_elements(spec):
             raise ValueError(
@@ -264,7 +264,7 @@ class RowFields(Fields):
             return None
         element = ELEMENTS_OF_FORMS[form] if row_field.kind == "weights" else row_field.spec.element or "u8"
         count = self.count_elements(row_field.spec) if row_field.spec.count else None
-        return operand_at(words, index, bases, DTYPES[element], count, row_field.spec.written)
+        return operand_at(words, index, bases, ELEMENT_DTYPES[element], count, row_field.spec.written)
 
 
 P = TypeVar("P", bound=RowFields)
@@ -296,7 +296,9 @@ class Instruction(RowFields):
         for _, spec, value in self.operands():
             if spec.kind == "weights":
                 return next(
-                    form for form, element in ELEMENTS_OF_FORMS.items() if value.dtype == DTYPES[element]
+                    form
+                    for form, element in ELEMENTS_OF_FORMS.items()
+                    if value.dtype == ELEMENT_DTYPES[element]
                 )
         return "f32"
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.rows.instruction import (
-    DTYPES,
+    ELEMENT_DTYPES,
     ELEMENTS_OF_FORMS,
     Field,
     Form,
@@ -181,7 +181,7 @@ class TableCheck:
     def _elements_of(self, region: int, element: str) -> NDArray[Any]:
         key = region, element
         if key not in self._typed:
-            memory, dtype = self._memories[region], np.dtype(DTYPES[element])  # type: ignore[index]
+            memory, dtype = self._memories[region], np.dtype(ELEMENT_DTYPES[element])  # type: ignore[index]
             size = len(memory) // dtype.itemsize
             if region == ARENA:
                 self._typed[key] = np.broadcast_to(np.zeros(1, dtype), (size,))

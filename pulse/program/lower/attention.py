@@ -11,8 +11,9 @@ from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttentionStream
 from pulse.program.kernels.attention import GROUP_HEADS, BandAttentionRow, scratch_size
 from pulse.program.lower.matmul_windows import batch_offsets
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(BandedAttentionStream)

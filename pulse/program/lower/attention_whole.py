@@ -13,8 +13,9 @@ from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_siz
 from pulse.program.lower.elementwise import find_scale
 from pulse.program.lower.matmul import take_operand_scale
 from pulse.program.lower.matmul_windows import batch_offsets
-from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
+from pulse.program.lowering import LowerGroup, Lowering, finds_groups
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 MIN_QUERIES = 8
 """Minimum number of queries and keys; with fewer, sixteen queries side by side do not save time."""

@@ -12,9 +12,10 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose
 from pulse.program.kernels.copy import PairedCopyRow
 from pulse.program.lower.shape import matching_axes
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 ROW_READERS = (Conv, MatMul)
 """The ops that read their operand by rows."""

@@ -13,9 +13,10 @@ from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.pad import pad_zeros
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import StoredWeight
+from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
 

@@ -19,9 +19,10 @@ from pulse.program.lower.matmul_product import emit_product, find_bias, require_
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.pad import pad_zeros
 from pulse.program.lower.shape_split import SplitChannels, split_channels
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import StoredWeight
+from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
 MIN_FINISHED_COLUMNS = 16

@@ -7,8 +7,9 @@ from pulse.program.kernels import cumulative as kernels
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 SUM_DTYPES = "f32", "f64", "i64", "i32"
 """The types that the kernel sums."""

@@ -27,9 +27,10 @@ from pulse.program.kernels.elementwise import (
     ChainRow,
     MicroOp,
 )
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 from pulse.support.wording import spell
 
 MAX_EXACT_INTEGER = 1 << 53

@@ -10,9 +10,10 @@ from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
 from pulse.program.lower.elementwise import require_code
-from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
+from pulse.program.lowering import FaultChecker, Lowering, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 from pulse.support.wording import spell

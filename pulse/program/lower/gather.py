@@ -13,8 +13,9 @@ from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.program.kernels import gather as kernels
 from pulse.program.lower.elementwise import Chain, store_chain
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value, dense_strides
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Gather)

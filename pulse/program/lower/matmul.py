@@ -14,8 +14,9 @@ from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 MIN_COPIED_ROWS = 8
 """Minimum number of rows and columns of a matrix that is copied; for fewer, it costs more than it saves."""

@@ -12,8 +12,9 @@ from pulse.ops.slice import Slice
 from pulse.program.kernels.matmul import finish
 from pulse.program.lower.concat import allocate_part
 from pulse.program.lower.elementwise import one_number
-from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")

@@ -17,8 +17,9 @@ from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_c
 from pulse.program.kernels.matmul.product_few import ProductFewRow, few_columns, pack_few
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.spectral import add_result, emit_transforms, find_bases, into_temporary, rest_of
-from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.lowering import Lowering
 from pulse.program.weights import StoredWeight, stored_operand
+from pulse.pulsify.network import PulsedNode
 from pulse.support.wording import spell
 
 MIN_BANDED_ELEMENTS = 1024

@@ -7,8 +7,9 @@ from pulse.graph import OutletId
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
 from pulse.program.lower.elementwise import broadcast
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Softmax)

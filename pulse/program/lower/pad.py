@@ -11,8 +11,9 @@ from pulse.ops.pad import Pad
 from pulse.ops.time_ends import padding_frame
 from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.concat import allocate_like
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Pad)

@@ -8,8 +8,9 @@ from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lower.pad import copy_inside, fill_row
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Pool)

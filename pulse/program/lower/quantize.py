@@ -4,8 +4,9 @@ from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.program.kernels.quantize import LookUpCodesRow
 from pulse.program.lower.elementwise import result_order
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(CodeTable)

@@ -3,8 +3,9 @@
 from pulse.graph import OutletId
 from pulse.ops.quantize_rows import RoundRows
 from pulse.program.kernels.quantize_rows import QuantizeRow
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(RoundRows)

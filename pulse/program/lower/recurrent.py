@@ -27,9 +27,10 @@ from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import StoredWeight
+from pulse.pulsify.network import PulsedNode
 
 INSTRUCTIONS: Mapping[
     tuple[CellKind, bool], tuple[type[RecurrentFloatFields], type[RecurrentCodesFields]]

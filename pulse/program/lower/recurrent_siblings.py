@@ -7,8 +7,7 @@ from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.lower.recurrent_start import layer_of
-from pulse.program.lowering import PulsedNode
-from pulse.pulsify.network import PulsedGraph
+from pulse.pulsify.network import PulsedGraph, PulsedNode
 
 MAX_SMALL_UNITS = 8
 """Maximum number of units of a small layer; larger ones have an instruction each."""

@@ -14,8 +14,9 @@ from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.recurrent_siblings import arrange_siblings, width_of
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, layer_of, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
-from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
+from pulse.program.lowering import LowerGroup, Lowering, finds_groups
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @finds_groups

@@ -10,8 +10,9 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.kernels.recurrent.layer import ActivationFields
 from pulse.program.lower.stream_state import StateTiming
-from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 def initial_states(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:

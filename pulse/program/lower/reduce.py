@@ -12,8 +12,9 @@ from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM
 from pulse.program.lower.elementwise import SQUARE_REDUCTIONS, Chain, emit_chain, store_chain
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 FIRST_FUNCTIONS: dict[str, tuple[str, float]] = {
     "l1": ("abs", 0.0),

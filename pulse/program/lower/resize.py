@@ -7,8 +7,9 @@ from pulse.ops.resize import Polyphase
 from pulse.program.kernels.elementwise import MAX_INPUTS
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lower.elementwise import Chain, store_chain
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Polyphase)

@@ -7,10 +7,10 @@ from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.lower.fault import CheckedFrames, frames_of_every_pulse, make_fault_checker
-from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
+from pulse.program.lowering import FaultChecker, Lowering, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.constants import transfer_constants
-from pulse.pulsify.network import PulsedGraph
+from pulse.pulsify.network import PulsedGraph, PulsedNode
 from pulse.support.wording import spell
 
 MAX_INSTRUCTIONS = 4096

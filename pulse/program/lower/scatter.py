@@ -6,8 +6,9 @@ from pulse.graph import OutletId
 from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.kernels.scatter import ScatterRow
 from pulse.program.lower.gather import element_indices, row_indices
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(ScatterElements)

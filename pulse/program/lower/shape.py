@@ -6,8 +6,9 @@ from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.program.lower.elementwise import broadcast
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Transpose)

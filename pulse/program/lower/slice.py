@@ -3,8 +3,9 @@
 from pulse.graph import OutletId
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Slice)

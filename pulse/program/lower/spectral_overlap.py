@@ -20,10 +20,10 @@ from pulse.program.lower.conv_transposed import lower_conv_transpose
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.time import lower_delay
-from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
+from pulse.program.lowering import LowerGroup, Lowering, finds_groups
 from pulse.program.spectral_basis import find_dft_basis
 from pulse.program.table.memory import Value
-from pulse.pulsify.network import PulsedGraph
+from pulse.pulsify.network import PulsedGraph, PulsedNode
 
 
 @finds_groups

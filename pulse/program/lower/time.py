@@ -12,8 +12,9 @@ from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels import time as kernels
 from pulse.program.kernels.copy import MoveRow
 from pulse.program.lower.elementwise import require_code
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Region, Value
+from pulse.pulsify.network import PulsedNode
 from pulse.support.bounds import FAR_END
 from pulse.support.wording import spell
 

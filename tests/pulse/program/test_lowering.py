@@ -13,12 +13,13 @@ from pulse.ops.cumulative import CumSum
 from pulse.ops.op import Env
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.compiler import compile_model
-from pulse.program.lowering import LOWER, Lowering, PulsedNode
+from pulse.program.lowering import LOWER, Lowering
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.step import lower_step
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.driver import pulsify
+from pulse.pulsify.network import PulsedNode
 from pulse.typed import TypedNetwork
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import model as onnx_model

@@ -18,7 +18,7 @@ from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Range
 from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
-from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
 from pulse.proof.locating import first_divergence
 from pulse.proof.oracle import oracle_of
@@ -26,6 +26,7 @@ from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
+from pulse.pulsify.network import PulsedNode
 from pulse.pulsify.stream_wires import StreamWire, Wiring
 from tests.pulse.model_builder import ModelBuilder
 
