@@ -6,7 +6,8 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.models import TypedModel
-from pulse.proof.tolerance import ExpectedOutputs, offline_oracle
+from pulse.proof.oracle import typed_oracle
+from pulse.proof.tolerance import ExpectedOutputs
 
 NEAR = 1e-5
 
@@ -22,7 +23,7 @@ class Expected:
         self, model: TypedModel, feeds: Mapping[str, Array], fetches: Sequence[str] | None = None
     ) -> None:
         with np.errstate(all="ignore"):
-            self.reference = ExpectedOutputs(offline_oracle(model, fetches), feeds)
+            self.reference = ExpectedOutputs(typed_oracle(model, fetches), feeds)
         facts = {name: model.graph.fact(model.graph.find(name)) for name in fetches or ()} or model.outputs
         self._axes = {name: _stream_axis(fact) for name, fact in facts.items()}
 

@@ -24,7 +24,8 @@ from pulse.interface import Interface, Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.tolerance import ExpectedOutputs, Oracle
+from pulse.proof.oracle import Oracle
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds, integer_ranges
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import nearest_length

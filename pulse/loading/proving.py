@@ -6,7 +6,7 @@ from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
 from pulse.program.backends.registry import Prepare
 from pulse.proof import ProofChoice, ProofReport, prove
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -21,7 +21,7 @@ def prove_model(
 ) -> ProofReport:
     """Prove a pulsed model against its offline model; see ``pulse.proof.prove`` for the arguments and errors."""
     original = model.analyse(pulsed.pulse)
-    oracle = oracle_of(pulsed, original)
+    oracle = pulsed_oracle(pulsed, original)
     return prove(
         model=pulsed,
         oracle=oracle,

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.ops.arithmetic import NATIVE, is_floating
-from pulse.proof.tolerance import Oracle
+from pulse.proof.oracle import Oracle
 from pulse.proof.trial_signals import DOMAINS, InputDomain, IntegerRange, draw_feeds
 from pulse.pulsify.network import PulsedNetwork
 

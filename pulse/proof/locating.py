@@ -13,8 +13,9 @@ from pulse.program.backends.registry import BACKENDS
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole, spawn_with_inputs, stream_whole
+from pulse.proof.oracle import Feeds, typed_oracle
 from pulse.proof.report import Divergence
-from pulse.proof.tolerance import ExpectedOutputs, Feeds, offline_oracle
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trials import Trial
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 
@@ -81,7 +82,7 @@ def _wrong_among(
     graph = model.typed.graph
     traced = compile_model(model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
-    expected = ExpectedOutputs(offline_oracle(model.typed, list(wires)), feeds)
+    expected = ExpectedOutputs(typed_oracle(model.typed, list(wires)), feeds)
     for slot, (outlet, scheduled) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
         axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis

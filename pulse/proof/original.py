@@ -11,8 +11,9 @@ from pulse.interface import Interface
 from pulse.ops.arithmetic import is_floating
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
+from pulse.proof.oracle import Feeds, Oracle
 from pulse.proof.report import Divergence, OriginalRecord
-from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
+from pulse.proof.tolerance import ExpectedOutputs
 
 COMPARED_LENGTHS = 3
 """The number of lengths at which an original runs."""

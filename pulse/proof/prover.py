@@ -14,6 +14,7 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.effort import Effort
 from pulse.proof.input_domains import find_domain
 from pulse.proof.locating import first_divergence, wrong_wires
+from pulse.proof.oracle import Feeds, Oracle
 from pulse.proof.original import Original, compare_with_original
 from pulse.proof.report import (
     Coverage,
@@ -23,7 +24,7 @@ from pulse.proof.report import (
     ProofReport,
     TrialRecord,
 )
-from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds, integer_ranges
 from pulse.proof.trials import LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork

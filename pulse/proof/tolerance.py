@@ -11,22 +11,19 @@ rounding may turn (a quantiser at a tie) moves few elements, by much, and must e
 Source: D. Stott Parker, Monte Carlo Arithmetic (1997); N. Higham, Accuracy and Stability of Numerical Algorithms.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from pulse.facts import Array, DType
-from pulse.graph import OutletId
 from pulse.ops.arithmetic import (
     NATIVE,
-    Arithmetic,
     PerturbedArithmetic,
     RecordingArithmetic,
     is_floating,
     unit_roundoff,
 )
+from pulse.proof.oracle import Feeds, Oracle, typed_oracle
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -38,10 +35,6 @@ PERTURBED_RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY_FACTOR = 2
 """Tolerance as a multiple of the spread of the perturbed runs."""
-
-Feeds: TypeAlias = Mapping[str, Array]
-Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]
-"""Whole inputs to whole outputs; raises InputError for lengths that the model does not take."""
 
 
 @record
@@ -93,7 +86,7 @@ class ExpectedOutputs:
     @classmethod
     def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "ExpectedOutputs":
         """Return what an offline model outputs for these inputs."""
-        return cls(offline_oracle(model), feeds, seed)
+        return cls(typed_oracle(model), feeds, seed)
 
     def judge(self, name: str, output: Array, axis: int | None, runs: int = PERTURBED_RUNS) -> Judgement:
         """Compare a result with output ``name``; fewer runs take less time, and allow less.
@@ -144,11 +137,6 @@ class ExpectedOutputs:
         dtype = self.native[name].dtype
         factor = SAFETY_FACTOR if is_floating(dtype) else 1
         return factor * _typical(_distance(self._runs[run][name], self.exact[name]), dtype, axis)
-
-
-def offline_oracle(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
-    """Return the oracle of an offline model, of its outputs or of any of its wires."""
-    return lambda feeds, arithmetic: model.run(feeds, fetches, arithmetic)
 
 
 def _judgement(off: Array, allowed: Array, expected: Array) -> Judgement:

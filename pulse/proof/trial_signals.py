@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Interface, Port
 from pulse.ops.arithmetic import NATIVE, is_floating
-from pulse.proof.tolerance import Oracle
+from pulse.proof.oracle import Oracle
 from pulse.pulsify.network import PulsedNetwork
 
 Signal: TypeAlias = Literal["noise", "quiet", "loud", "steps", "gaps", "silence", "mixed"]

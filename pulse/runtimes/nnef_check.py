@@ -8,8 +8,8 @@ from pulse.errors import InputError, NotProvedError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
 from pulse.proof import ProofChoice, ProofReport, prove_programs
-from pulse.proof.oracle import oracle_of
-from pulse.proof.tolerance import ExpectedOutputs, offline_oracle
+from pulse.proof.oracle import pulsed_oracle, typed_oracle
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.tract import TractProcess, TractProgram
 from pulse.support.record import record
@@ -27,11 +27,11 @@ def check_nnef(
 ) -> ProofReport:
     """Run streams through what ``to_nnef`` made of a pulsed model, as ``pulse.proof.prove`` does.
 
-    typed   the offline model; see ``oracle_of``
+    typed   the offline model; see ``pulsed_oracle``
     choice  which streams
     Raises  WriteError: tract refuses the file. PulsifyError: no length can be run
     """
-    return prove_programs(model, oracle_of(model, typed), [TractProgram(model, archive)], choice)
+    return prove_programs(model, pulsed_oracle(model, typed), [TractProgram(model, archive)], choice)
 
 
 @record
@@ -58,7 +58,7 @@ def check_offline(
     for length in lengths or TRIED_LENGTHS:
         feeds = _feeds(typed, length, seed)
         try:
-            expected = ExpectedOutputs(offline_oracle(typed), feeds)
+            expected = ExpectedOutputs(typed_oracle(typed), feeds)
         except InputError:
             continue
         lengths_run.append(length)

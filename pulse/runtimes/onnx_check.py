@@ -5,7 +5,7 @@ from dataclasses import replace
 from onnx import ModelProto
 
 from pulse.proof import ProofChoice, ProofReport, prove_programs
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.onnxruntime import EVALUATOR, RunModel, RuntimeProgram, evaluator
@@ -22,7 +22,7 @@ def check_onnx(
 ) -> ProofReport:
     """Run streams through a file that ``to_onnx`` made of ``model``, as ``pulse.proof.prove`` does.
 
-    typed     the offline model; see ``oracle_of``
+    typed     the offline model; see ``pulsed_oracle``
     choice    which streams
     run       one call of a runtime; by default onnxruntime, or onnx's evaluator
     original  see ``pulse.proof.prove``
@@ -32,7 +32,7 @@ def check_onnx(
     is more than all of a small probability. So a file that differs there is tried in onnx's evaluator too. If it is
     equal there, the file is right, and the report has the difference as ``rejected``.
     """
-    oracle = oracle_of(model, typed)
+    oracle = pulsed_oracle(model, typed)
 
     def prove_in(program: RuntimeProgram) -> ProofReport:
         return prove_programs(model, oracle, [program], choice, original)

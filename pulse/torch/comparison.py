@@ -8,7 +8,8 @@ import numpy as np
 
 from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
-from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs, Oracle
+from pulse.proof.oracle import Oracle
+from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
 from pulse.torch.advice import BAKED_HELP, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulse.errors import FactError, LoadError
 from pulse.models import Model, TypedModel
-from pulse.proof.tolerance import offline_oracle
+from pulse.proof.oracle import typed_oracle
 from pulse.torch.advice import describe_branches
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes, describe_time, find_time
@@ -123,7 +123,7 @@ class Conversion:
             comparison = Comparison(
                 self._title,
                 oracle,
-                offline_oracle(typed),
+                typed_oracle(typed),
                 examples,
                 self.call.list_axes(),
                 precise=precise,

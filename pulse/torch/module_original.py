@@ -9,7 +9,7 @@ from pulse.chunks.chunking import Chunks
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Interface
-from pulse.proof.tolerance import Feeds
+from pulse.proof.oracle import Feeds
 from pulse.support.record import record
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.inputs import SampledInputs, draw_inputs

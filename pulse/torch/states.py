@@ -11,7 +11,8 @@ from pulse.chunks.state_names import looks_like_state
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.models import Model, TypedModel
-from pulse.proof.tolerance import ExpectedOutputs, offline_oracle
+from pulse.proof.oracle import typed_oracle
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
@@ -251,7 +252,7 @@ def require_equal_calls(
             for name, value in feeds.items()
         }
         expected = oracle(feeds, restore=call == 0)
-        gap = first_difference(expected, ExpectedOutputs(offline_oracle(typed), feeds), {})
+        gap = first_difference(expected, ExpectedOutputs(typed_oracle(typed), feeds), {})
         if gap is not None:
             raise LoadError(
                 f"{title}: the exported model differs from the module in call {call + 1}, after the same states: "

@@ -9,7 +9,7 @@ from pulse.jit.levels import LEVELS, TARGETS, Level
 from pulse.program.backends.weight_rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.rounding import Rounding
 from streaming.deploy.built_library import BuiltLibrary, build_library
 from streaming.opening.opened_model import OpenedModel
@@ -57,5 +57,5 @@ def build_model(
             original = opened.model.analyse(program.pulse)
         else:  # the effect of rounding on rounded rows if the library runs on another processor
             original = round_offline(network.typed, Rounding(program.form, program.activations))
-        offline = network, oracle_of(network, original)
+        offline = network, pulsed_oracle(network, original)
     return build_library(contents, target, make_vector(program, offline), folder, checks, plugins)

@@ -14,7 +14,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.specialise.outcome import Specialisation
 from pulse.proof import ProofChoice, ProofReport
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.prover import prove_programs
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
@@ -121,7 +121,7 @@ def _prove(
     """Prove the file to be written, with f32 weights if its own are rounded; ``model`` has f32 activations."""
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())
-    oracle = oracle_of(model, opened.model.analyse(program.pulse))
+    oracle = pulsed_oracle(model, opened.model.analyse(program.pulse))
     programs = [ReferenceProgram(model), stored]
     return prove_programs(model, oracle, programs, choice, opened.model.original)
 

@@ -10,7 +10,7 @@ import soundfile
 
 from pulse.facts import Array
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.tolerance import ExpectedOutputs
 from streaming.session import Session
 from tests.onnxruntime_sessions import open_session
@@ -126,7 +126,7 @@ def test_chunks_agree_with_those_of_onnxruntime(
     by_author = author(file, x, name, axis, frames, options.get("context", {}).get(name, 0), states, more)
     assert {port.name for port in program.outputs} == set(by_author) - set(states.values())
     first = {name: np.take(x, range(FEW * frames), axis)}
-    reference = ExpectedOutputs(oracle_of(program.model), first)
+    reference = ExpectedOutputs(pulsed_oracle(program.model), first)
     for output, result in stream_whole(program, first).items():
         assert reference.judge(output, result, program.model.port(output).axis).agrees, output
     state = program.spawn()

@@ -38,7 +38,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import link, row_starts
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.tolerance import Feeds
+from pulse.proof.oracle import Feeds
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
 

@@ -14,8 +14,7 @@ from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import prove_programs
-from pulse.proof.oracle import oracle_of
-from pulse.proof.tolerance import Feeds
+from pulse.proof.oracle import Feeds, pulsed_oracle
 from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import plan_trials, short_lengths
 from tests.invariants.mutants import (
@@ -52,14 +51,14 @@ def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], expected: list
     return (
         "same"
         if same_bits(mutant, inputs, expected)
-        else prove_programs(model, oracle_of(model), [mutant]).outcome
+        else prove_programs(model, pulsed_oracle(model), [mutant]).outcome
     )
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_unchanged_model_is_proved(name: str) -> None:
     model = MODELS[name]()
-    assert prove_programs(model, oracle_of(model), [NativeProgram(model)]).outcome == "equal"
+    assert prove_programs(model, pulsed_oracle(model), [NativeProgram(model)]).outcome == "equal"
 
 
 @pytest.mark.parametrize("step", [SHARE, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])

@@ -12,7 +12,7 @@ from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
 from pulse.proof import ProofChoice, prove
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from streaming.session import Session
 from tests.backends import BACKENDS
 from tests.noise import normal_noise
@@ -122,7 +122,7 @@ def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> No
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected[:, :23], 1e-5, 1e-6)
     late = models.stream(model, context={"x": 4}, delay={"y": 5}, backend=backend)
     np.testing.assert_allclose(stream_blocks(late, x, 1)["y"], expected[:, 5:28], 1e-5, 1e-6)
-    report = prove(late.model, oracle_of(late.model), ProofChoice(PROVED[backend]), backend)
+    report = prove(late.model, pulsed_oracle(late.model), ProofChoice(PROVED[backend]), backend)
     assert report.require().worst.share <= 1
 
 

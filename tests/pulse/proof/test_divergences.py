@@ -21,7 +21,7 @@ from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
 from pulse.proof.locating import first_divergence
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import Trial, short_lengths
@@ -79,7 +79,7 @@ def test_a_difference_that_does_not_come_again_is_reported() -> None:
     """The tolerance is partly drawn at random, so a second look may find nothing: the proof ends with a report."""
     pulsed = small().declutter().pulsify(pulse=4)
     feeds = draw_feeds(pulsed, 9, "noise", (0, 0), {})
-    program, reference = pulsed.compile(backend="numpy"), ExpectedOutputs(oracle_of(pulsed), feeds)
+    program, reference = pulsed.compile(backend="numpy"), ExpectedOutputs(pulsed_oracle(pulsed), feeds)
     divergence = first_divergence(program, feeds, reference, Trial(9, "noise"))
     assert divergence.frame is None
     assert "at the limit of the tolerance" in str(divergence)

@@ -7,7 +7,7 @@ import pulse
 from pulse.models import PulsedModel, TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.gather import Gather
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.trial_signals import PURE, SIGNALS, draw_feeds, integer_ranges
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
@@ -69,7 +69,7 @@ def table_lookup_model(rows: int) -> TypedModel:
 def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
     """Negative ones count from the end; every row is read."""
     model = pulsify(table_lookup_model(rows), pulse=4)
-    ranges = integer_ranges(model, oracle_of(model), 5)
+    ranges = integer_ranges(model, pulsed_oracle(model), 5)
     assert ranges == {"x": (-rows, rows - 1)}
     x = draw_feeds(model, 9000, ranges=ranges)["x"]
     assert (x.min(), x.max()) == (-rows, rows - 1)
@@ -82,14 +82,14 @@ def test_the_values_of_an_integer_may_begin_above_one() -> None:
     index = builder.apply("sub", builder["x"], builder.constant(np.array(15)))
     table = builder.constant(np.ones((10, 4), np.float32))
     model = pulsify(builder.model(builder.add("rows", Gather(0), table, index)), pulse=4)
-    assert integer_ranges(model, oracle_of(model), 5) == {"x": (5, 24)}
+    assert integer_ranges(model, pulsed_oracle(model), 5) == {"x": (5, 24)}
 
 
 def test_integers_that_are_computed_with_have_all_values() -> None:
     """Random frames have the whole range of i16, and silence is zero."""
     builder = ModelBuilder(x="1,T,i16")
     model = pulsify(builder.model(builder.add("total", CumSum(1, False, False), builder["x"])), pulse=4)
-    ranges = integer_ranges(model, oracle_of(model), 5)
+    ranges = integer_ranges(model, pulsed_oracle(model), 5)
     assert ranges == {"x": (-32768, 32767)}
     x = draw_feeds(model, 5000, ranges=ranges)["x"]
     assert x.min() < -32000

@@ -13,7 +13,7 @@ from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
 from pulse.proof import ProofChoice, prove_programs
 from pulse.proof.effort import Effort
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.trial_signals import PURE
 from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, short_lengths
 from pulse.pulsify.driver import pulsify
@@ -88,14 +88,14 @@ def test_lengths_are_planned_so_that_every_buffer_overflows() -> None:
     assert trials.longest > trials.buffered + 160
     (wrong,) = (mutant for mutant in graph_mutants(model) if "evicts too early" in mutant.name)
     program = program_of(model, wrong)
-    good = prove_programs(model, oracle_of(model), [program], ProofChoice([trials.buffered - 160]))
+    good = prove_programs(model, pulsed_oracle(model), [program], ProofChoice([trials.buffered - 160]))
     assert good.equal
     assert not good.has_overflowed
     assert (
         f"the longest buffer holds {trials.buffered:,}, and never evicts a frame"
         in dict(good.pairs())["long enough"]
     )
-    comparison = prove_programs(model, oracle_of(model), [program])
+    comparison = prove_programs(model, pulsed_oracle(model), [program])
     assert not comparison.equal
     assert comparison.values()["overflowed"]
 

@@ -8,7 +8,7 @@ from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
 from pulse.program.compiler import compile_model
 from pulse.program.native.native_program import NativeProgram
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.built_library import BuiltLibrary, build_library
 
@@ -35,5 +35,5 @@ def build(
     """Build the library of a program, for a level of this machine or another target."""
     network = program.network
     contents = prepare_deployment(program, name, name, rate_hz, external_weights)
-    vector = make_vector(program, (network, oracle_of(network)))
+    vector = make_vector(program, (network, pulsed_oracle(network)))
     return build_library(contents, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)

@@ -11,7 +11,7 @@ from pulse.c_library.library_contents import LibraryContents, prepare_deployment
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
-from pulse.proof.oracle import oracle_of
+from pulse.proof.oracle import pulsed_oracle
 from streaming.deploy.compiled_objects import CompiledObjects, compile_objects
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.models import filter_model
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "small.c").write_text(source(contents, parts.symbols))
     (path / "runner.c").write_text(fill("runner.c", contents))
     network = program.network
-    (path / "vector.bin").write_bytes(make_vector(program, (network, oracle_of(network))).content)
+    (path / "vector.bin").write_bytes(make_vector(program, (network, pulsed_oracle(network))).content)
     (path / "objects").write_text("\n".join(map(str, parts.objects)))
     return path
 
