@@ -80,7 +80,7 @@ def test_attention_in_a_scan_is_one_instruction_for_each_frame() -> None:
     assert "softmax" not in names
 
 
-def test_of_two_attentions_that_share_a_product_the_first_is_one_instruction() -> None:
+def test_attentions_that_share_a_product_become_one_instruction() -> None:
     middle = [node("MatMul", "k kt", "kk"), *SCORES, MEANS[0], node("MatMul", "p kk", "more")]
     middle += [node("Softmax", "more", "p2", axis=-1), node("MatMul", "p2 v", "means")]
     names = kernels_of_proved(attention(middle))
