@@ -18,7 +18,7 @@ from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import WITHOUT_RESULT
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES
-from pulse.tensorflow.read.file import Contents, decode
+from pulse.tensorflow.read.file import Contents, decode, default_signature
 from pulse.tensorflow.read.flat import nodes_before
 from pulse.tensorflow.tensors import RESOURCE, TensorType
 
@@ -119,9 +119,7 @@ class Session:
 
     def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
         """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
-        signature_name = signature or (
-            "serving_default" if "serving_default" in self._signatures else next(iter(self._signatures), "")
-        )
+        signature_name = signature or default_signature(self._signatures)
         if signature_name not in self._signatures:
             names = ", ".join(self._signatures) or "none"
             raise InputError(
@@ -253,7 +251,7 @@ class Session:
 
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
-        return node is not None and (node.op in WITHOUT_RESULT or node.op in _WITHOUT_RESULT)
+        return node is not None and (node.op in WITHOUT_RESULT or node.op in _RESOURCE_ASSIGNMENTS)
 
     def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]
@@ -327,7 +325,7 @@ class Session:
         return value
 
 
-_WITHOUT_RESULT = tuple(
+_RESOURCE_ASSIGNMENTS = tuple(
     name for name in ASSIGNMENTS if name.startswith("Resource") or name.endswith("VariableOp")
 )
 _BOOL_OPERATORS = (

@@ -20,6 +20,9 @@ from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values
 from pulse.tensorflow.recognition import SAVED
 
+SERVING = "serving_default"
+_INTERNAL = "__saved_model_"
+"""The prefix of the signatures that only TensorFlow itself calls."""
 SIZE_ADVICE = "a graph has less than 2 GiB: export its variables to a separate file"
 
 
@@ -47,6 +50,21 @@ class Contents:
     title: str
     values: Mapping[str, Array] = field(default_factory=dict[str, Array])
     signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+
+
+def readable_signatures(signatures: Mapping[str, Signature]) -> dict[str, Signature]:
+    """Return the signatures that are a model: they have outputs, and TensorFlow is not their only caller."""
+    return {
+        name: signature
+        for name, signature in signatures.items()
+        if signature.outputs and not name.startswith(_INTERNAL)
+    }
+
+
+def default_signature(signatures: Mapping[str, Signature]) -> str:
+    """Return the name of the signature for serving, else of the first one that is a model."""
+    readable = readable_signatures(signatures)
+    return SERVING if SERVING in readable else next(iter(readable), SERVING)
 
 
 def read_contents(source: "str | PathLike[str] | bytes") -> Contents:

@@ -16,14 +16,11 @@ from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
 from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.effects import VARIABLES
-from pulse.tensorflow.read.file import Contents, Signature
+from pulse.tensorflow.read.file import Contents, Signature, default_signature, readable_signatures
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.loops import EXIT, inside_loops
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
-SERVING = "serving_default"
-_INTERNAL = "__saved_model_"
-"""The prefix of the signatures that only TensorFlow itself calls."""
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 CHECKPOINT_OPERATORS = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
 """Operators that write and read checkpoints, which produce no output of a model."""
@@ -64,13 +61,8 @@ def _select_outputs(
 
 
 def _signature(contents: Contents, name: str | None) -> Signature:
-    signatures = {
-        key: signature
-        for key, signature in contents.signatures.items()
-        if signature.outputs and not key.startswith(_INTERNAL)
-    }
-    if name is None:
-        name = SERVING if SERVING in signatures else next(iter(signatures), SERVING)
+    signatures = readable_signatures(contents.signatures)
+    name = default_signature(signatures) if name is None else name
     if name not in signatures:
         names = ", ".join(signatures) or "none"
         raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {names}")

@@ -147,6 +147,19 @@ def test_signatures_are_named(tmp_path: Path) -> None:
     assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
 
 
+def test_the_default_signature_is_that_of_a_model(tmp_path: Path) -> None:
+    folder = stateful(tmp_path / "model")
+    saved = SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    signatures = saved.meta_graphs[0].signature_def
+    signatures["train"].CopyFrom(signatures.pop("serving_default"))
+    signatures["__saved_model_init_op"].outputs["init"].name = "save/all"
+    signatures["no_outputs"].inputs["x"].name = "x:0"
+    (folder / "saved_model.pb").write_bytes(saved.SerializeToString(deterministic=True))
+    model, x = pulse.tensorflow.load(folder), normal_noise(1, 4, seed=2)
+    assert list(model.inputs) == ["x", "state"]
+    np.testing.assert_allclose(model.session().call({"x": x})["y"], expected_frames(x), rtol=1e-5, atol=1e-6)
+
+
 def test_files_without_signatures_refuse_the_option(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
     with pytest.raises(
