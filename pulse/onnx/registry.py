@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pulse.errors import LoadError
 from pulse.graph import OutletId
+from pulse.infer.rules import Rules
 from pulse.infer.translators import Translators
 from pulse.support.plugins import load_plugins
 
@@ -27,6 +28,9 @@ ENTRY_POINT_GROUP = "pulse.operators"
 TRANSLATORS: "Translators[NodeContext]" = Translators()
 """Operator -> the function of this package that wires it."""
 onnx_op = TRANSLATORS.register
+RULES = Rules()
+"""Operator of the default domain -> its rule of inference."""
+rule = RULES.rule
 USER_TRANSLATORS: dict[str, Translator] = {}
 """Operator -> the function of a user or plugin, which takes precedence."""
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from pulse.infer.rules import Rules
 from pulse.infer.translators import Translators
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ DOMAIN = "tensorflow"
 TRANSLATORS: "Translators[TensorflowNode]" = Translators()
 """Operator -> the function of this package that wires it."""
 tensorflow_op = TRANSLATORS.register
+RULES = Rules()
+"""Operator -> its rule of inference."""
+rule = RULES.rule
 
 
 def own_name(op_type: str) -> str:

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Outlets)
 
 TRANSLATORS: "Translators[TfliteNode]" = Translators()
-"""Kind of an operator, as the schema spells it -> the function that wires it."""
+"""Kind of an operator, as the schema spells it -> the function that wires it.
+
+There are no rules of inference beside them: a file states type and shape of each input, so nothing is unknown.
+"""
 STATES: dict[str, tuple[int, ...]] = {}
 """Kind -> its inputs that it also writes; their next values are its last outputs."""
 

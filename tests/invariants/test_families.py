@@ -10,7 +10,7 @@ import pytest
 from docs.tables.layer_list import modules
 from pulse.onnx.operators import elementwise
 from pulse.onnx.operators import families as families
-from pulse.onnx.rules import RULES
+from pulse.onnx.registry import RULES
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
 from tests.invariants.imports import import_graph, siblings

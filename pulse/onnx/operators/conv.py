@@ -6,14 +6,13 @@ from typing import Any
 
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.nhwc import same_pair, split_total
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.elementwise import make_function
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, ConvTranspose, Pads, kernel_spans, no_pads

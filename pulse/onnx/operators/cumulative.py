@@ -5,12 +5,11 @@ import numpy as np
 from pulse.dim import ZERO, TDim
 from pulse.facts import dtype_name
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_shape
 from pulse.infer.node_context import NodeContext
 from pulse.infer.scan_body import ScanBody
-from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.time import only_valid
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import NO_PAD

@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode, same_type_and_shape
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
-from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 
 
 @onnx_op("IsInf")

@@ -6,12 +6,11 @@ import numpy as np
 
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameType
 from pulse.infer.shapes import Broadcasting
-from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.typed import TypedNode
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.matmul import MatMul

@@ -8,12 +8,11 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import volume
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode, same_type_and_shape
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes

@@ -6,10 +6,9 @@ import numpy as np
 
 from pulse.dim import TDim, dim_max, dim_min
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_rank
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.inference_node import same_type_and_rank
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat

@@ -7,13 +7,12 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.conv import pads_of, spatial_list, window_pads
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import kernel_spans

@@ -8,12 +8,11 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import DType, TypedFact, dtype_name
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.infer.translators import wire_node
-from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import TRANSLATORS, onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import TRANSLATORS, onnx_op, rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes

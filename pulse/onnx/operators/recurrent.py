@@ -6,12 +6,11 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Cell

@@ -6,11 +6,10 @@ from typing import Literal
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasType, RankSum, SameRank, SameType
-from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind

@@ -9,10 +9,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_rank
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.inference_node import same_type_and_rank
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.gather import Gather

@@ -12,15 +12,14 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_shape
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.conv_columns import overlap_add
 from pulse.onnx.operators.conv_zero_taps import count_zero_taps
 from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.operators.scatter_range import write_axis, write_range
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat

@@ -5,11 +5,10 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_shape
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.scatter import PlaceRange, paste
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.ops.dims import unify
 from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.shape import Reshape

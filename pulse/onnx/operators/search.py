@@ -5,12 +5,11 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_rank, same_type_and_shape
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.inference_node import same_type_and_rank, same_type_and_shape
 from pulse.onnx.operators.gather import look_up
 from pulse.onnx.operators.source import steps
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.reduce import ArgReduce

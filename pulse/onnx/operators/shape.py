@@ -8,6 +8,7 @@ from pulse.dim import ONE
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
+from pulse.infer.inference_node import InferenceNode, same_type_and_rank
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
     AxisMapping,
@@ -22,9 +23,7 @@ from pulse.infer.relations import (
 )
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.dims import broadcast_shapes

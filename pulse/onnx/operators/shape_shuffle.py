@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
     FactRelation,
@@ -13,9 +14,7 @@ from pulse.infer.relations import (
     SameType,
 )
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
 
 

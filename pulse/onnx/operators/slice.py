@@ -7,14 +7,13 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_min
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode, same_type_and_rank
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeMultiple, SizeSum
 from pulse.infer.slices import at_most, slice_op, split_parts
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
 from pulse.onnx.operators.source import steps
-from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import rule
+from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.dims import unify

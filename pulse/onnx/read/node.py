@@ -13,16 +13,16 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
+from pulse.infer.rules import DEFAULT, Rule
 from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.read.inputs import named_dim
-from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, find_translator, operator_name
-from pulse.onnx.rules import DEFAULT, RULES, Rule
+from pulse.onnx.registry import DEFAULT_DOMAINS, RULES, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.generic import UnknownOp
 from pulse.support.record import record

@@ -1,10 +1,13 @@
 """Convolutions: channels last become channels second by transposes, which cost nothing once compiled."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.infer import nhwc
+from pulse.infer.inference_node import InferenceNode
+from pulse.infer.relations import FactRelation, HasRank, SameShape, SameSize, SameType
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.shape import Reshape
@@ -16,7 +19,7 @@ from pulse.tensorflow.data_format import (
     to_second,
 )
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.registry import tensorflow_op
+from pulse.tensorflow.registry import rule, tensorflow_op
 
 
 @tensorflow_op("Conv2D", "Conv3D")
@@ -103,3 +106,25 @@ def bias_add(node: TensorflowNode) -> OutletId:
         shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))
         bias = node.wire(Reshape(shape), [bias], "column")
     return node.apply("add", node.input(0), bias)
+
+
+@rule("Conv2D", "DepthwiseConv2dNative")
+def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
+    """Relate the shapes of x [N, H, W, C], kernel [KH, KW, C, O] -> y of four axes."""
+    x, kernel, y = node.input(0), node.input(1), node.output
+    yield HasRank([x, kernel, y], 4)
+    yield SameType([x, kernel, y])
+    yield SameSize([Axis(x, 0), Axis(y, 0)])
+    if node.text("data_format", "NHWC") == "NHWC":
+        yield SameSize([Axis(x, 3), Axis(kernel, 2)])
+
+
+@rule("BiasAdd")
+def infer_bias(node: InferenceNode) -> Iterator[FactRelation]:
+    """The shape stays; the bias has a number for each channel."""
+    x, bias = node.input(0), node.input(1)
+    yield SameType([x, bias, node.output])
+    yield HasRank([bias], 1)
+    yield SameShape([x, node.output])
+    if node.text("data_format", "NHWC") == "NHWC":
+        yield SameSize([Axis(x, -1), Axis(bias, 0)])

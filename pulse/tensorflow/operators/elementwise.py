@@ -1,19 +1,24 @@
 """Elementwise operators: mostly a table, as the ops are."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode, same_type_and_shape
+from pulse.infer.relations import FactRelation, HasType
+from pulse.infer.shapes import Broadcasting
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand, Reshape
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.spectral import complex_product, pair
-from pulse.tensorflow.registry import tensorflow_op
+from pulse.tensorflow.registry import rule, tensorflow_op
+from pulse.tensorflow.tensors import TensorType
 
 FUNCTIONS = {name: kind for kind, row in ELEMENTWISE.items() for name in row.names.tensorflow.split()}
 """Operator -> the function of the table."""
@@ -33,6 +38,21 @@ def wire_table_function(node: TensorflowNode) -> OutletId:
     function = FUNCTIONS[node.op_type]
     params = tuple(ELEMENTWISE[function].names.params.values())
     return node.apply(function, *node.alike(node.given_inputs()), params=params)
+
+
+_ROWS = {name: ELEMENTWISE[function] for name, function in FUNCTIONS.items()}
+_SAME_TYPE = [name for name, row in _ROWS.items() if row.result == "same"]
+rule(*(name for name in _SAME_TYPE if _ROWS[name].arity == 1))(same_type_and_shape)
+rule("Exp", "Rsqrt", "Square", "Relu6", "LeakyRelu", "Identity", "StopGradient")(same_type_and_shape)
+
+
+@rule(*(name for name in _SAME_TYPE if _ROWS[name].arity != 1), "Mul", "SquaredDifference")
+def infer_arithmetic(node: InferenceNode) -> Iterator[FactRelation]:
+    """One type of floats, while integers are widened; shapes are broadcast."""
+    type_ = node.attributes.get("T")
+    if isinstance(type_, TensorType) and type_.known_type is not None and type_.known_type.kind == "f":
+        yield HasType([*node.given_inputs(), node.output], type_.known_type)
+    yield Broadcasting(node.output, node.given_inputs())
 
 
 @tensorflow_op("Mul")

@@ -1,11 +1,16 @@
 """Matrix products."""
 
+from collections.abc import Iterator
+
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
+from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import matrix_transpose
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.registry import tensorflow_op
+from pulse.tensorflow.registry import rule, tensorflow_op
 
 
 @tensorflow_op("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
@@ -23,6 +28,17 @@ def matmul(node: TensorflowNode) -> OutletId:
             x = node.transpose(x, matrix_transpose(rank), name)
         factors.append(x)
     return node.wire(MatMul(), factors)
+
+
+@rule("MatMul")
+def infer_matmul(node: InferenceNode) -> Iterator[FactRelation]:
+    """Relate the shapes of a [M, K], b [K, N], either transposed -> y [M, N]."""
+    a, b, y = node.input(0), node.input(1), node.output
+    across, down = node.flag("transpose_a"), node.flag("transpose_b")
+    yield SameType([a, b, y])
+    yield HasRank([a, b, y], 2)
+    yield SameSize([Axis(a, 0 if across else 1), Axis(b, 1 if down else 0)])
+    yield SameSize([Axis(a, 1 if across else 0), Axis(y, 0)])
 
 
 @tensorflow_op("Einsum")

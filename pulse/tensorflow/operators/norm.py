@@ -1,6 +1,7 @@
 """Normalisations."""
 
 from pulse.graph import OutletId
+from pulse.infer.inference_node import same_type_and_shape
 from pulse.onnx.operators.norm_batch import normalise
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.norm import Softmax
@@ -8,7 +9,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
 from pulse.tensorflow.data_format import from_second, has_channels_first, to_second
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.registry import tensorflow_op
+from pulse.tensorflow.registry import rule, tensorflow_op
 
 
 @tensorflow_op("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -52,3 +53,6 @@ def local_response(node: TensorflowNode) -> OutletId:
 def softmax(node: TensorflowNode) -> OutletId:
     """Wire softmax along the last axis."""
     return node.wire(Softmax(node.fact(0).rank - 1, node.op_type == "LogSoftmax"), [node.input(0)])
+
+
+rule("Softmax", "LogSoftmax")(same_type_and_shape)

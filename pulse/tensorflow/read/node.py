@@ -6,16 +6,17 @@ from typing import Any, cast
 
 from pulse.errors import LoadError
 from pulse.graph import OutletId
+from pulse.infer.inference_node import InferenceNode
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
+from pulse.infer.rules import DEFAULT
 from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import find_translator
 from pulse.support.record import record
-from pulse.tensorflow import rules
 from pulse.tensorflow.node import Functions, TensorflowNode
 from pulse.tensorflow.operators import families as families
-from pulse.tensorflow.registry import TRANSLATORS, own_name
+from pulse.tensorflow.registry import RULES, TRANSLATORS, own_name
 from pulse.tensorflow.tensors import TensorType
 from pulse.typed import TypedNetwork
 
@@ -91,8 +92,8 @@ class TensorflowOp(ModelOp):
     def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[FactRelation]:
-        rule = rules.RULES.get(self.type)
-        return () if rule is None else rule(inputs, outlets, self.attributes)
+        node = InferenceNode(self.type, 1, wire, self.attributes, tuple(inputs), tuple(outlets), wire_facts)
+        return RULES.get(self.type, DEFAULT).relations(node)
 
     def detail(self) -> str:
         return " ".join(

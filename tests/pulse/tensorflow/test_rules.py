@@ -3,7 +3,9 @@
 import pytest
 
 import pulse
-from pulse.tensorflow.rules import RULES, arithmetic, unary
+from pulse.infer.inference_node import same_type_and_shape
+from pulse.tensorflow.operators.elementwise import infer_arithmetic
+from pulse.tensorflow.registry import RULES
 from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder, Shape
 
 UNARY = (
@@ -14,11 +16,11 @@ BINARY = "AddV2 Add Sub Mul Div RealDiv Maximum Minimum SquaredDifference Pow Fl
 
 
 def test_operators_of_one_input_keep_type_and_shape() -> None:
-    assert {name for name in UNARY.split() if RULES.get(name) is not unary} == set()
+    assert {name for name in UNARY.split() if RULES[name].relations is not same_type_and_shape} == set()
 
 
 def test_operators_of_two_inputs_broadcast() -> None:
-    assert {name for name in BINARY.split() if RULES.get(name) is not arithmetic} == set()
+    assert {name for name in BINARY.split() if RULES[name].relations is not infer_arithmetic} == set()
 
 
 def test_comparisons_have_no_rule_of_equal_types() -> None:

@@ -1,4 +1,4 @@
-"""The registry of inference rules by operator."""
+"""Inference rules: the relations between the wires of an operator, by which sizes are also known from its outputs."""
 
 from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, TypeAlias
@@ -8,7 +8,7 @@ from pulse.support.record import record
 from pulse.support.registry import Registry
 
 if TYPE_CHECKING:
-    from pulse.onnx.inference_node import InferenceNode
+    from pulse.infer.inference_node import InferenceNode
 
 RelationsFunction: TypeAlias = "Callable[[InferenceNode], Iterable[FactRelation]]"
 
@@ -33,17 +33,17 @@ DEFAULT = Rule(lambda node: ())
 EVERY_INPUT = range(1 << 31)
 """Every input, as ``parts``."""
 
-RULES: Registry[str, Rule] = Registry()
-"""Operator of the default domain -> its rule."""
 
+class Rules(Registry[str, Rule]):
+    """Operator -> its rule."""
 
-def rule(
-    *types: str, uniform: bool = False, parts: Container[int] = ()
-) -> Callable[[RelationsFunction], RelationsFunction]:
-    """Register a function as the rule of operators."""
+    def rule(
+        self, *types: str, uniform: bool = False, parts: Container[int] = ()
+    ) -> Callable[[RelationsFunction], RelationsFunction]:
+        """Register a function as the rule of operators. Raises ValueError: an operator has one already."""
 
-    def register(relations: RelationsFunction) -> RelationsFunction:
-        RULES.enter(types, Rule(relations, uniform, parts))
-        return relations
+        def register(relations: RelationsFunction) -> RelationsFunction:
+            self.enter(types, Rule(relations, uniform, parts))
+            return relations
 
-    return register
+        return register
