@@ -19,13 +19,24 @@ def wire_node(translator: Callable[[N], Outlets], node: N) -> list[OutletId]:
 
 
 class Translators(Registry[str, Callable[[N], Outlets]]):
-    """Operator -> the function that wires it and returns its outputs; each operator has one."""
+    """Operator -> the function that wires it and returns its outputs; each operator has one.
 
-    def register(self, *keys: str) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
+    complex_operators  those that support complex numbers, a last axis of two; readers refuse them at all others
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.complex_operators: set[str] = set()
+
+    def register(
+        self, *keys: str, complex_numbers: bool = False
+    ) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
         """Register a function as the translator of operators. Raises ValueError: an operator has one already."""
 
         def register(translator: Callable[[N], R]) -> Callable[[N], R]:
             self.enter(keys, translator)
+            if complex_numbers:
+                self.complex_operators.update(keys)
             return translator
 
         return register

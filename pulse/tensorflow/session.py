@@ -10,6 +10,7 @@ import numpy as np
 
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, convert_numbers, dtype_name
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
@@ -329,8 +330,8 @@ _RESOURCE_ASSIGNMENTS = tuple(
     name for name in ASSIGNMENTS if name.startswith("Resource") or name.endswith("VariableOp")
 )
 _BOOL_OPERATORS = (
-    *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan"),
-    *("LogicalAnd", "LogicalOr", "LogicalNot"),
+    *(name for row in ELEMENTWISE.values() if row.result == "bool" for name in row.names.tensorflow.split()),
+    "NotEqual",
 )
 
 

@@ -70,11 +70,6 @@ class TfliteNode(NodeContext):
         """The number of axes of the first input as the file counts them."""
         return self.fact(0).rank - self.input_tensor(0).is_complex
 
-    def require_real(self) -> None:
-        """Raise LoadError if an input is complex."""
-        if any(tensor is not None and tensor.is_complex for tensor in self.input_tensors):
-            raise self.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")
-
     def values(self, slot: int) -> OutletId:
         """Return an input as numbers: codes and f16 become f32, other types are unchanged."""
         tensor, x = self.input_tensor(slot), self.input(slot)

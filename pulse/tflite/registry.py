@@ -20,9 +20,9 @@ STATES: dict[str, tuple[int, ...]] = {}
 
 
 def tflite_op(
-    *op_types: str, states: tuple[int, ...] = ()
+    *op_types: str, states: tuple[int, ...] = (), complex_numbers: bool = False
 ) -> "Callable[[Callable[[TfliteNode], R]], Callable[[TfliteNode], R]]":
     """Register the translator of operators."""
     if states:
         STATES.update(dict.fromkeys(op_types, states))
-    return TRANSLATORS.register(*op_types)
+    return TRANSLATORS.register(*op_types, complex_numbers=complex_numbers)

@@ -8,7 +8,8 @@ from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
-@tensorflow_op("ConcatV2", "Concat")
+@tensorflow_op("ConcatV2", complex_numbers=True)
+@tensorflow_op("Concat")
 def concat(node: TensorflowNode) -> OutletId:
     """Join along an axis, which is the last input, or the first of Concat."""
     inputs = node.given_inputs()
@@ -21,7 +22,7 @@ def concat(node: TensorflowNode) -> OutletId:
     return parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts)
 
 
-@tensorflow_op("Pack")
+@tensorflow_op("Pack", complex_numbers=True)
 def pack(node: TensorflowNode) -> OutletId:
     """Stack along a new axis."""
     parts = node.alike(node.given_inputs())
@@ -31,7 +32,7 @@ def pack(node: TensorflowNode) -> OutletId:
     return stack(node, parts, axis)
 
 
-@tensorflow_op("Unpack")
+@tensorflow_op("Unpack", complex_numbers=True)
 def unpack(node: TensorflowNode) -> list[OutletId]:
     """Cut into slices of one frame, without the axis."""
     dims = node.fact(0).shape

@@ -22,6 +22,8 @@ from pulse.tensorflow.tensors import TensorType
 
 FUNCTIONS = {name: kind for kind, row in ELEMENTWISE.items() for name in row.names.tensorflow.split()}
 """Operator -> the function of the table."""
+_ROWS = {name: ELEMENTWISE[function] for name, function in FUNCTIONS.items()}
+_SAME_TYPE = [name for name, row in _ROWS.items() if row.result == "same"]
 GUARDED = {
     "DivNoNan": ("div", 1),
     "Xdivy": ("div", 0),
@@ -32,7 +34,8 @@ GUARDED = {
 """Operator -> its function, and the operand whose zeros make the result 0."""
 
 
-@tensorflow_op(*FUNCTIONS)
+@tensorflow_op(*(name for name, row in _ROWS.items() if row.signs), complex_numbers=True)
+@tensorflow_op(*(name for name, row in _ROWS.items() if not row.signs))
 def wire_table_function(node: TensorflowNode) -> OutletId:
     """Wire the function of a row of the table; its parameters have their defaults."""
     function = FUNCTIONS[node.op_type]
@@ -40,8 +43,6 @@ def wire_table_function(node: TensorflowNode) -> OutletId:
     return node.apply(function, *node.alike(node.given_inputs()), params=params)
 
 
-_ROWS = {name: ELEMENTWISE[function] for name, function in FUNCTIONS.items()}
-_SAME_TYPE = [name for name, row in _ROWS.items() if row.result == "same"]
 rule(*(name for name in _SAME_TYPE if _ROWS[name].arity == 1))(same_type_and_shape)
 rule("Exp", "Rsqrt", "Square", "Relu6", "LeakyRelu", "Identity", "StopGradient")(same_type_and_shape)
 
@@ -55,7 +56,7 @@ def infer_arithmetic(node: InferenceNode) -> Iterator[FactRelation]:
     yield Broadcasting(node.output, node.given_inputs())
 
 
-@tensorflow_op("Mul")
+@tensorflow_op("Mul", complex_numbers=True)
 def mul(node: TensorflowNode) -> OutletId:
     """Wire a product, of complex numbers too."""
     if node.is_complex():
@@ -63,7 +64,7 @@ def mul(node: TensorflowNode) -> OutletId:
     return node.apply("mul", *node.alike(node.given_inputs()))
 
 
-@tensorflow_op("Exp")
+@tensorflow_op("Exp", complex_numbers=True)
 def exp(node: TensorflowNode) -> OutletId:
     """Wire the exponential, of complex numbers a + bi too: cos b + i sin b, times exp of a."""
     if not node.is_complex():
@@ -83,8 +84,8 @@ def leaky_relu(node: TensorflowNode) -> OutletId:
     return node.apply("leaky_relu", node.input(0), params=(node.real("alpha", 0.2),))
 
 
-@tensorflow_op("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy")
-@tensorflow_op("ReadVariableOp", "EnsureShape", "LoopCond", "CheckNumerics")
+@tensorflow_op("Identity", "IdentityN", "StopGradient", "ReadVariableOp", complex_numbers=True)
+@tensorflow_op("PreventGradient", "Snapshot", "DeepCopy", "EnsureShape", "LoopCond", "CheckNumerics")
 def identity(node: TensorflowNode) -> list[OutletId]:
     """Return the inputs unchanged; CheckNumerics does not check that its numbers are finite."""
     return node.given_inputs()
@@ -182,7 +183,7 @@ def no_nan(node: TensorflowNode) -> OutletId:
     return node.apply("where", empty, 0, result)
 
 
-@tensorflow_op("Cast")
+@tensorflow_op("Cast", complex_numbers=True)
 def cast(node: TensorflowNode) -> OutletId:
     """Convert to the type of an attribute."""
     fact, dtype = node.fact(0), node.require_dtype("DstT")

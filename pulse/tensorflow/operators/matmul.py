@@ -16,8 +16,6 @@ from pulse.tensorflow.registry import rule, tensorflow_op
 @tensorflow_op("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def matmul(node: TensorflowNode) -> OutletId:
     """Multiply over the last two axes, either of them transposed first."""
-    if node.is_complex():
-        raise node.error("products of complex matrices are not supported")
     names = ("transpose_a", "transpose_b") if node.op_type == "MatMul" else ("adj_x", "adj_y")
     factors: list[OutletId] = []
     for slot, name in enumerate(names):

@@ -12,7 +12,8 @@ PAD_OP = "_PadOfDilation"
 MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 
-@tensorflow_op("Pad", "PadV2", "MirrorPad")
+@tensorflow_op("Pad", complex_numbers=True)
+@tensorflow_op("PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
     """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()

@@ -31,8 +31,6 @@ def _axes(node: TensorflowNode) -> tuple[int, ...]:
 @tensorflow_op(*REDUCE_KINDS)
 def reduce(node: TensorflowNode) -> OutletId:
     """Reduce the axes of an input; no axes change nothing."""
-    if node.is_complex():
-        raise node.error("reductions of complex tensors are not supported")
     axes = _axes(node)
     if not axes:
         return node.input(0)

@@ -40,7 +40,7 @@ def rank(node: TensorflowNode) -> OutletId:
     return node.constant(np.array(node.fact(0).rank, np.int64))
 
 
-@tensorflow_op("Reshape")
+@tensorflow_op("Reshape", complex_numbers=True)
 def reshape(node: TensorflowNode) -> OutletId:
     """Reshape; -1 is the remaining size. Changes that only add or remove axes of size 1 are wired as such."""
     source, sizes = node.fact(0).shape, node.dims(1, "shape")
@@ -73,21 +73,21 @@ def _added_axes(source: Shape, target: Shape) -> list[int]:
     return new_axes if source_axis == len(source) else []
 
 
-@tensorflow_op("ExpandDims")
+@tensorflow_op("ExpandDims", complex_numbers=True)
 def expand_dims(node: TensorflowNode) -> OutletId:
     """Insert an axis of size 1."""
     in_rank = node.fact(0).rank - node.is_complex()
     return node.wire(AddAxis(node.axis(node.integer_at(1, "axis"), in_rank + 1)), [node.input(0)])
 
 
-@tensorflow_op("Squeeze")
+@tensorflow_op("Squeeze", complex_numbers=True)
 def squeeze(node: TensorflowNode) -> OutletId:
     """Remove the axes of size 1 that the node lists, or all of them if it lists none."""
     axes = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ()) or None
     return node.remove_axes(node.input(0), axes, node.fact(0).rank - node.is_complex())
 
 
-@tensorflow_op("Transpose")
+@tensorflow_op("Transpose", complex_numbers=True)
 def transpose(node: TensorflowNode) -> OutletId:
     """Put axes in another order."""
     perm = node.integers(1, "perm")
@@ -111,7 +111,7 @@ def broadcast_args(node: TensorflowNode) -> OutletId:
     )
 
 
-@tensorflow_op("Tile")
+@tensorflow_op("Tile", complex_numbers=True)
 def tile(node: TensorflowNode) -> OutletId:
     """Repeat along each axis."""
     repeats = node.dims(1, "multiples")

@@ -15,13 +15,13 @@ from pulse.tensorflow.registry import tensorflow_op
 MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 
-@tensorflow_op("Slice")
+@tensorflow_op("Slice", complex_numbers=True)
 def slice_(node: TensorflowNode) -> OutletId:
     """Take along each axis ``size`` entries from ``begin`` on; a size of -1 is the rest of the axis."""
     return wire_slice(node, node.input(0), node.dims(1, "begin"), node.dims(2, "size"))
 
 
-@tensorflow_op("StridedSlice")
+@tensorflow_op("StridedSlice", complex_numbers=True)
 def strided_slice(node: TensorflowNode) -> OutletId:
     """Slice each axis; the masks omit bounds, add axes and remove axes."""
     rank = node.fact(0).rank - node.is_complex()
@@ -61,7 +61,7 @@ def _pick_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     return node.wire(ListItem(), [node.transpose(node.input(0), order, "front"), index.inputs[0]])
 
 
-@tensorflow_op("Split")
+@tensorflow_op("Split", complex_numbers=True)
 def split(node: TensorflowNode) -> list[OutletId]:
     """Split into equal parts; the axis is the first input."""
     shape = node.fact(1).shape
@@ -71,7 +71,7 @@ def split(node: TensorflowNode) -> list[OutletId]:
     return split_parts(node, [node.input(1)] * parts, axis, [shape[axis] // count] * parts)
 
 
-@tensorflow_op("SplitV")
+@tensorflow_op("SplitV", complex_numbers=True)
 def split_v(node: TensorflowNode) -> list[OutletId]:
     """Split into parts of given sizes, one of which may be -1: inferred from the others."""
     shape = node.fact(0).shape
@@ -104,7 +104,7 @@ def roll(node: TensorflowNode) -> OutletId:
     return x
 
 
-@tensorflow_op("ReverseV2")
+@tensorflow_op("ReverseV2", complex_numbers=True)
 def reverse(node: TensorflowNode) -> OutletId:
     """Reverse axes."""
     axes = node.axes(node.integers(1, "axis"), node.fact(0).rank - node.is_complex())

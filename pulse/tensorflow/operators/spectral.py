@@ -25,32 +25,32 @@ def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId) -> OutletId:
     return node.wire(Concat(rank), parts)
 
 
-@tensorflow_op("Complex")
+@tensorflow_op("Complex", complex_numbers=True)
 def complex_(node: TensorflowNode) -> OutletId:
     """Join two parts to a complex tensor."""
     return pair(node, node.input(0), node.input(1))
 
 
-@tensorflow_op("Real", "Imag")
+@tensorflow_op("Real", "Imag", complex_numbers=True)
 def part(node: TensorflowNode) -> OutletId:
     """Return one part of a complex tensor."""
     return node.complex_part(node.input(0), int(node.op_type == "Imag"), "")
 
 
-@tensorflow_op("Conj")
+@tensorflow_op("Conj", complex_numbers=True)
 def conjugate(node: TensorflowNode) -> OutletId:
     """Negate the imaginary part."""
     signs = node.constant(np.array([1, -1], node.fact(0).dtype), "signs")
     return node.apply("mul", node.input(0), signs)
 
 
-@tensorflow_op("ComplexAbs")
+@tensorflow_op("ComplexAbs", complex_numbers=True)
 def complex_abs(node: TensorflowNode) -> OutletId:
     """Wire the magnitude."""
     return node.wire(Reduce("l2", (node.fact(0).rank - 1,), False), [node.input(0)])
 
 
-@tensorflow_op("Angle")
+@tensorflow_op("Angle", complex_numbers=True)
 def angle(node: TensorflowNode) -> OutletId:
     """Wire the phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
     return arctangent(node, node.complex_part(node.input(0), 1), node.complex_part(node.input(0), 0))
@@ -100,7 +100,7 @@ def _length(node: TensorflowNode) -> int:
     return lengths[0]
 
 
-@tensorflow_op("RFFT")
+@tensorflow_op("RFFT", complex_numbers=True)
 def rfft(node: TensorflowNode) -> OutletId:
     """Wire the one-sided spectrum of the last axis, cut or filled with zeros to fft_length."""
     fact, length = node.fact(0), _length(node)
@@ -109,7 +109,7 @@ def rfft(node: TensorflowNode) -> OutletId:
     return wire_onnx(node, "DFT", [column, points], axis=fact.rank - 1, onesided=1)
 
 
-@tensorflow_op("IRFFT")
+@tensorflow_op("IRFFT", complex_numbers=True)
 def irfft(node: TensorflowNode) -> OutletId:
     """Wire the real signal of a one-sided spectrum."""
     fact = node.fact(0)
@@ -118,7 +118,7 @@ def irfft(node: TensorflowNode) -> OutletId:
     return node.wire(RemoveAxis(fact.rank - 1), [y])
 
 
-@tensorflow_op("FFT", "IFFT")
+@tensorflow_op("FFT", "IFFT", complex_numbers=True)
 def fft(node: TensorflowNode) -> OutletId:
     """Wire the spectrum of a complex signal, or the signal of a spectrum."""
     fact = node.fact(0)

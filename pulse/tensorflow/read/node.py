@@ -20,13 +20,6 @@ from pulse.tensorflow.registry import RULES, TRANSLATORS, own_name
 from pulse.tensorflow.tensors import TensorType
 from pulse.typed import TypedNetwork
 
-COMPLEX = frozenset(
-    "Identity IdentityN StopGradient ReadVariableOp AddV2 Add Sub Neg Mul Exp Conj Real Imag ComplexAbs "  # noqa: SIM905
-    "Angle Complex Cast RFFT IRFFT FFT IFFT Reshape ExpandDims Squeeze Transpose ConcatV2 Pack Unpack Slice "
-    "StridedSlice Split SplitV Pad Tile ReverseV2".split()
-)
-"""Operators with complex inputs or outputs, as a last axis of two."""
-
 
 @record(eq=False)
 class TensorflowOp(ModelOp):
@@ -67,7 +60,7 @@ class TensorflowOp(ModelOp):
                 f'{wire} ({self.type}): the operator is not supported; @pulse.operator("{own_name(self.type)}") adds '
                 "it, see docs/tensorflow.md"
             )
-        if self.type not in COMPLEX and any(
+        if self.type not in TRANSLATORS.complex_operators and any(
             isinstance(attribute, TensorType) and attribute.is_complex
             for attribute in self.attributes.values()
         ):

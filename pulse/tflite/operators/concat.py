@@ -13,7 +13,6 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("CONCATENATION")
 def concatenation(node: TfliteNode) -> OutletId:
     """Concatenate tensors, without the empty ones, which a file may write with any other sizes."""
-    node.require_real()
     parts = [
         requantize_input(node, slot, f"part{slot}")
         for slot in range(len(node.inputs))
@@ -29,7 +28,6 @@ def concatenation(node: TfliteNode) -> OutletId:
 @tflite_op("PACK")
 def pack(node: TfliteNode) -> OutletId:
     """Stack tensors on a new axis."""
-    node.require_real()
     axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
     return stack(
         node, [requantize_input(node, slot, f"part{slot}") for slot in range(len(node.inputs))], axis
@@ -39,7 +37,6 @@ def pack(node: TfliteNode) -> OutletId:
 @tflite_op("UNPACK")
 def unpack(node: TfliteNode) -> list[OutletId]:
     """Wire the entries of an axis, one tensor each."""
-    node.require_real()
     shape = node.fact(0).shape
     axis = node.axis(node.integer("Axis", 0), len(shape))
     count = len(node.output_tensors)

@@ -16,7 +16,7 @@ from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sourc
 from pulse.wiring import wire
 
 
-@tflite_op("WHILE")
+@tflite_op("WHILE", complex_numbers=True)
 def while_(node: TfliteNode) -> Sequence[OutletId]:
     """Unroll the loop if its number of iterations is known; else wire a scan over frames, or one op."""
     unrolled = _unroll(node)
@@ -84,7 +84,7 @@ def _wire_op(node: TfliteNode) -> Sequence[OutletId]:
     return wire(node.graph, node.wire_name, Loop(inner, names, (), None), [limit, first, *states])
 
 
-@tflite_op("IF")
+@tflite_op("IF", complex_numbers=True)
 def if_(node: TfliteNode) -> Sequence[OutletId]:
     """Wire the branch that a constant condition selects; else both branches, and a choice of each result."""
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
@@ -96,7 +96,7 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
     return choose_branch(node, node.input(0), branch, node.outputs) if value is None else branch(value)
 
 
-@tflite_op("CALL")
+@tflite_op("CALL", complex_numbers=True)
 def call(node: TfliteNode) -> Sequence[OutletId]:
     """Wire a subgraph in place of the node."""
     return _run(node, "Subgraph", [node.input(slot) for slot in range(len(node.inputs))])

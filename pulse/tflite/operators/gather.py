@@ -13,7 +13,6 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("GATHER")
 def gather(node: TfliteNode) -> OutletId:
     """Look up entries of an axis; each batch may have its own indices."""
-    node.require_real()
     x, rank = requantize_input(node), node.fact(0).rank
     axis, batch = node.axis(node.integer("Axis", 0), rank), node.integer("BatchDims", 0)
     batch += node.fact(1).rank if batch < 0 else 0
@@ -28,7 +27,6 @@ def gather(node: TfliteNode) -> OutletId:
 @tflite_op("GATHER_ND")
 def gather_nd(node: TfliteNode) -> OutletId:
     """Look up slices by the indices of their first axes."""
-    node.require_real()
     return node.wire(GatherBatches(0), [requantize_input(node), node.input(1)])
 
 

@@ -17,7 +17,6 @@ PAD_OP = "_PAD_OF_DILATION"
 @tflite_op("PAD", "PADV2")
 def pad(node: TfliteNode) -> OutletId:
     """Pad with zeros, or a given number; for codes with the code of zero."""
-    node.require_real()
     fill = 0.0
     if node.op_type == "PADV2" and node.output_tensors[0].has_codes:
         fill_tensor, quantization = node.input_tensor(2), node.output_tensors[0].quantization
@@ -34,14 +33,12 @@ def pad(node: TfliteNode) -> OutletId:
 @tflite_op("MIRROR_PAD")
 def mirror_pad(node: TfliteNode) -> OutletId:
     """Mirror frames, with or without the one at the border."""
-    node.require_real()
     return _pad(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
 
 
 @tflite_op(PAD_OP)
 def pad_of_dilation(node: TfliteNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
-    node.require_real()
     return node.name_result(nhwc.pad_of_dilation(node, requantize_input(node)))
 
 

@@ -10,19 +10,19 @@ from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
 
 
-@tflite_op("SHAPE")
+@tflite_op("SHAPE", complex_numbers=True)
 def shape(node: TfliteNode) -> OutletId:
     """Return the sizes of a tensor."""
     return node.dims_constant(node.fact(0).shape[: node.own_rank])
 
 
-@tflite_op("RANK")
+@tflite_op("RANK", complex_numbers=True)
 def rank(node: TfliteNode) -> OutletId:
     """Return the number of axes."""
     return node.constant(np.array(node.own_rank, np.int64))
 
 
-@tflite_op("RESHAPE")
+@tflite_op("RESHAPE", complex_numbers=True)
 def reshape(node: TfliteNode) -> OutletId:
     """Reshape; the shape is an input, or an option of old files."""
     if node.has(1):
@@ -34,7 +34,7 @@ def reshape(node: TfliteNode) -> OutletId:
     return node.wire(Reshape(target), [requantize_input(node)])
 
 
-@tflite_op("EXPAND_DIMS")
+@tflite_op("EXPAND_DIMS", complex_numbers=True)
 def expand_dims(node: TfliteNode) -> OutletId:
     """Insert an axis of size 1."""
     return node.wire(
@@ -42,7 +42,7 @@ def expand_dims(node: TfliteNode) -> OutletId:
     )
 
 
-@tflite_op("SQUEEZE")
+@tflite_op("SQUEEZE", complex_numbers=True)
 def squeeze(node: TfliteNode) -> OutletId:
     """Remove axes of size 1: the named ones, or all."""
     count = node.own_rank
@@ -53,19 +53,16 @@ def squeeze(node: TfliteNode) -> OutletId:
 @tflite_op("TRANSPOSE")
 def transpose(node: TfliteNode) -> OutletId:
     """Put axes in another order."""
-    node.require_real()
     return node.wire(Transpose(tuple(node.integers(1, "order"))), [requantize_input(node)])
 
 
 @tflite_op("TILE")
 def tile(node: TfliteNode) -> OutletId:
     """Repeat the whole tensor along its axes."""
-    node.require_real()
     return node.wire(Tile(node.dims(1, "repeats")), [requantize_input(node)])
 
 
 @tflite_op("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> OutletId:
     """Broadcast to a shape."""
-    node.require_real()
     return node.wire(Expand(node.dims(1, "shape")), [requantize_input(node)])

@@ -10,7 +10,6 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def move_blocks_to_batch(node: TfliteNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
-    node.require_real()
     blocks = node.integers(1, "block")
     is_split = node.op_type == "SPACE_TO_BATCH_ND"
     wire = nhwc.space_to_batch if is_split else nhwc.batch_to_space
@@ -21,6 +20,5 @@ def move_blocks_to_batch(node: TfliteNode) -> OutletId:
 @tflite_op("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def move_blocks_to_channels(node: TfliteNode) -> OutletId:
     """Move the positions in a block of an image to its channels, or back."""
-    node.require_real()
     wire = nhwc.space_to_depth if node.op_type == "SPACE_TO_DEPTH" else nhwc.depth_to_space
     return wire(node, requantize_input(node), node.integer("BlockSize", 1))

@@ -19,7 +19,7 @@ MASKS = {
 """Mask of a strided slice -> the beginning of its option's name."""
 
 
-@tflite_op("STRIDED_SLICE")
+@tflite_op("STRIDED_SLICE", complex_numbers=True)
 def strided_slice(node: TfliteNode) -> OutletId:
     """Slice by bounds and steps; their masks have one bit for each entry of the bounds."""
     masks = {name: node.integer(f"{option}Mask", 0) for name, option in MASKS.items()}
@@ -29,7 +29,6 @@ def strided_slice(node: TfliteNode) -> OutletId:
 @tflite_op("SLICE")
 def slice_(node: TfliteNode) -> OutletId:
     """Take this many entries from ``begin`` on; a size of -1 goes to the end."""
-    node.require_real()
     return wire_slice(node, requantize_input(node), node.dims(1, "begin"), node.dims(2, "size"))
 
 
@@ -56,7 +55,6 @@ def split_v(node: TfliteNode) -> list[OutletId]:
 
 
 def _split(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> list[OutletId]:
-    node.require_real()
     wires = [requantize_input(node, slot, f"moved{index}", index) for index in range(len(sizes))]
     return split_parts(node, wires, axis, sizes)
 
@@ -64,6 +62,5 @@ def _split(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
 @tflite_op("REVERSE_V2")
 def reverse(node: TfliteNode) -> OutletId:
     """Reverse axes."""
-    node.require_real()
     axes = node.axes(node.integers(1, "axes"), node.fact(0).rank)
     return wire_reversed(node, requantize_input(node), axes)

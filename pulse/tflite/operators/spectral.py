@@ -44,13 +44,13 @@ def _complex_input(node: TfliteNode) -> OutletId:
     return node.input(0)
 
 
-@tflite_op("REAL", "IMAG")
+@tflite_op("REAL", "IMAG", complex_numbers=True)
 def part(node: TfliteNode) -> OutletId:
     """Return one part of a complex number."""
     return node.complex_part(_complex_input(node), int(node.op_type == "IMAG"), "")
 
 
-@tflite_op("COMPLEX_ABS")
+@tflite_op("COMPLEX_ABS", complex_numbers=True)
 def complex_abs(node: TfliteNode) -> OutletId:
     """Wire the magnitude."""
     return node.wire(Reduce("l2", (node.fact(0).rank - 1,), False), [_complex_input(node)])

@@ -40,6 +40,16 @@ def test_complex_numbers_elsewhere_are_refused() -> None:
         pulse.load(builder.data).model.analyse()
 
 
+def test_complex_tensors_are_added() -> None:
+    builder = GraphDefBuilder()
+    names = [builder.place(name, 2, 8) for name in ("a", "b")]
+    builder.node("z", "Complex", *names, T=F32, Tout=Type("c64"))
+    builder.node("y", "AddN", "z", "z", "z", T=Type("c64"), N=3)
+    a, b = normal_noise(2, 2, 8)
+    output = pulse.tensorflow.load(builder.data).session().run("y", {"a": a, "b": b})
+    np.testing.assert_allclose(output, 3 * (a + 1j * b), rtol=1e-6)
+
+
 def test_overlap_and_add_streams() -> None:
     typed = pulse.load(overlap_added().data).model.analyse()
     x = normal_noise(1, 5, 6)

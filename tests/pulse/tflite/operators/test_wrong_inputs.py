@@ -101,3 +101,14 @@ def test_branches_with_different_numbers_of_results_are_refused() -> None:
         LoadError, match=r"\(IF\): its branches make 1 and 2 values; give both the same results"
     ):
         pulse.load(file_bytes(main, *branches)).analyse()
+
+
+def test_complex_numbers_are_refused_unless_an_operator_supports_them() -> None:
+    graph = SubgraphBuilder()
+    spectrum = graph.result(
+        "RFFT2D", [graph.input((3, 1, 16)), graph.constant([1, 16], "int32")], (3, 1, 9), dtype="complex64"
+    )
+    product = graph.result("MUL", [spectrum, spectrum], (3, 1, 9), "MulOptions", dtype="complex64")
+    graph.outputs = [graph.result("COMPLEX_ABS", [product], (3, 1, 9))]
+    with pytest.raises(LoadError, match=r"\(MUL\): complex numbers are supported between"):
+        pulse.load(file_bytes(graph)).analyse()
