@@ -14,7 +14,7 @@ from pulse.graph import InletId, OutletId, View
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.infer.op import ModelOp
-from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.read.op import OnnxOp
 from pulse.substitution import Terms
 from pulse.support.naming import free_name
 from pulse.support.record import record
@@ -105,7 +105,7 @@ class Canvas:
 
     def _slot(self, node_id: int, index: int) -> int | None:
         op, count = self.graph.nodes[node_id].op, self.input_count(node_id)
-        max_count = max(count, max_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
+        max_count = max(count, max_inputs(op.domain, op.op_type)) if isinstance(op, OnnxOp) else count
         if not 0 <= index < max_count:
             inputs = f"its inputs are 0 to {max_count - 1}" if max_count else "it has none"
             raise InputError(f"{self.label(node_id)}: it has no input {index}; {inputs}")

@@ -11,7 +11,7 @@ from pulse.facts import DTYPES, Array, DType
 from pulse.graph import InletId, OutletId
 from pulse.infer.network import Constant
 from pulse.onnx.operators.elementwise import OPERATORS
-from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.tensors import element_type
 
 FLOATS = ("f16", "f32", "f64")

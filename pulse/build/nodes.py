@@ -16,7 +16,7 @@ from pulse.graph import OutletId
 from pulse.infer.network import Constant
 from pulse.infer.op import ModelOp
 from pulse.models import Model, ModelView
-from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.read.op import OnnxOp
 from pulse.text.matching import find_matches
 
 
@@ -63,7 +63,7 @@ class Node(Handle, ModelView):
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes; omit them")
         location = f"{self.name} ({self.type})"
-        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, location)
+        new_attributes = check_attributes(op.domain, op.op_type, {**op.attributes, **attributes}, location)
         self._node.op = replace(op, attributes=new_attributes)
 
     @property

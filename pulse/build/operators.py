@@ -15,7 +15,7 @@ from pulse.facts import DTYPES, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.onnx.operators import families as families
-from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.support.record import record

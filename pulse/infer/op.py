@@ -7,6 +7,15 @@ from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
 from pulse.typed import TypedNetwork
 
+MAX_VALUE_LENGTH = 60
+"""The longest text of a value, or of a list of values, in dumps; what is longer is cut."""
+
+
+def short_text(value: object) -> str:
+    """Return the text of an attribute for dumps, cut if it is long."""
+    text = str(value)
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 3]}..."
+
 
 class ModelOp:
     """A node of a file, in the terms of its format."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pulse.errors import LoadError
+from pulse.tensorflow.graph_node import OUTPUT_NAMES, LibraryFunction, read_function
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.nodes import OUTPUT_NAMES, LibraryFunction, read_function
 from pulse.tensorflow.own_operators import OWN_OPERATORS
 from pulse.tensorflow.tensors import FunctionName
 

@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Cast
 from pulse.support.record import record
-from pulse.tensorflow.nodes import LibraryFunction, called_function
+from pulse.tensorflow.graph_node import LibraryFunction, called_function
 from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.tensorflow.nodes import NodeOutput
+from pulse.tensorflow.graph_node import NodeOutput
 
 
 class PartialRun:

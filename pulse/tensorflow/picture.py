@@ -4,7 +4,7 @@ from typing import cast
 
 from pulse.errors import PulseError
 from pulse.infer.network import FileNetwork
-from pulse.tensorflow.nodes import GraphNode, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import FunctionName, TensorType

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.infer.fact import InferenceFact
 from pulse.support.budget import Spending, count_spending
 from pulse.tensorflow.function_library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.effects import Variables
 from pulse.typed import TypedNetwork

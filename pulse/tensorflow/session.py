@@ -11,8 +11,8 @@ import numpy as np
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, convert_numbers, dtype_name
 from pulse.ops.elementwise_functions import ELEMENTWISE
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.messages import GraphDef
-from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.plan import PlanKey, RequestPlan
 from pulse.tensorflow.read.assignments import ASSIGNMENTS

@@ -17,7 +17,7 @@ from pulse.onnx.operators import families as families
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
-from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.read.opsets import opset_versions
 from pulse.onnx.registry import DEFAULT_DOMAINS, USER_TRANSLATORS
 from pulse.onnx.subgraph import BodyGraph, free_names
@@ -146,7 +146,7 @@ class _Builder:
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
-            type=op_type,
+            op_type=op_type,
             domain=node.domain,
             opset=self._opsets.get(node.domain, 1),
             title=title,

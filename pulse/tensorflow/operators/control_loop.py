@@ -15,8 +15,8 @@ from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
 from pulse.support.record import record
+from pulse.tensorflow.graph_node import LibraryFunction, NodeOutput
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources

@@ -2,7 +2,7 @@
 
 from pulse.errors import LoadError
 from pulse.tensorflow.function_library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.read.assignments import HANDLE_FORWARDING, changes_variable
 from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName

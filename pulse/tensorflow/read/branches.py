@@ -1,6 +1,6 @@
 """Branches that were written as single nodes (Switch and Merge outside loops) as a choice between two values."""
 
-from pulse.tensorflow.nodes import GraphNode, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.loops import MERGE, SWITCH
 

@@ -14,7 +14,7 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_mo
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.function_library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, read_tensor
+from pulse.tensorflow.graph_node import GraphNode, LibraryFunction, NodeOutput, declared_type, read_tensor
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
@@ -23,7 +23,7 @@ from pulse.tensorflow.read.effects import REFERENCES, VARIABLES, Variables, refu
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.inlining import inline
 from pulse.tensorflow.read.loops import loops_to_while
-from pulse.tensorflow.read.node import TensorflowOp
+from pulse.tensorflow.read.op import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
 from pulse.typed import TypedNetwork, Variable
 

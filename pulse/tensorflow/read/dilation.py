@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from pulse.facts import Array
-from pulse.tensorflow.nodes import GraphNode, NodeOutput, read_tensor
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput, read_tensor
 from pulse.tensorflow.operators.pad import PAD_OP
 from pulse.tensorflow.read.flat import FlatGraph
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from pulse.errors import LoadError
 from pulse.tensorflow.function_library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
 from pulse.tensorflow.read.flat import FlatGraph, nodes_before, sort_topologically

@@ -13,8 +13,8 @@ from pulse.facts import Array
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
 from pulse.support.record import record
 from pulse.tensorflow.function_library import FunctionLibrary
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput, graph_nodes
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
-from pulse.tensorflow.nodes import GraphNode, NodeOutput, graph_nodes
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pulse.errors import LoadError
-from pulse.tensorflow.nodes import GraphNode, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 
 
 class FlatGraph:

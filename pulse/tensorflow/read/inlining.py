@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pulse.support.budget import current_spending
 from pulse.tensorflow.function_library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.tensors import FunctionName
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pulse.errors import LoadError
 from pulse.support.naming import free_name
 from pulse.tensorflow.function_library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
+from pulse.tensorflow.graph_node import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
 
 ENTER = ("Enter", "RefEnter")

@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.tensorflow.graph_node import FunctionName, GraphNode
 from pulse.tensorflow.messages import Proto, TrackableObjectGraph
-from pulse.tensorflow.nodes import FunctionName, GraphNode
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"

@@ -11,7 +11,7 @@ from pulse.dim import SymbolScope
 from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
-from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
 from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model, prepare_graph

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.tensorflow.function_library import FunctionLibrary
+from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import Variables

@@ -24,7 +24,7 @@ from pulse.support.wording import spell
 from pulse.tflite.node import F32, subtract_zero
 from pulse.tflite.read.dilation import merge_dilation
 from pulse.tflite.read.file import Operator, Subgraph, SubgraphSignature, Tensor, TfliteFile, parse
-from pulse.tflite.read.node import Enter, Leave, TfliteOp, is_converted
+from pulse.tflite.read.op import FromWire, TfliteOp, ToWire, is_converted
 from pulse.tflite.registry import STATES
 from pulse.typed import TypedNetwork, known_value
 
@@ -240,13 +240,13 @@ class _Builder:
             (outlet,) = self.graph.add(name, Input(fact), (), [fact])
             self.graph.inputs.append(outlet)
         if is_converted(tensor):
-            (outlet,) = self.graph.add(f"{name}.entered", Enter(tensor), [outlet], [InferenceFact()])
+            (outlet,) = self.graph.add(f"{name}.entered", ToWire(tensor), [outlet], [InferenceFact()])
         self._values[index] = outlet
 
     def _result(self, index: int, name: str) -> OutletId:
         outlet, tensor = self._value(index, "the list of outputs"), self._subgraph.tensors[index]
         if is_converted(tensor) and tensor.data is None:
-            (outlet,) = self.graph.add(name, Leave(tensor), [outlet], [InferenceFact()])
+            (outlet,) = self.graph.add(name, FromWire(tensor), [outlet], [InferenceFact()])
         return outlet
 
     def _walk(self) -> None:

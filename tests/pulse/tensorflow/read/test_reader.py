@@ -10,8 +10,8 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
+from pulse.tensorflow.graph_node import NodeOutput
 from pulse.tensorflow.messages import GraphDef, TensorProto
-from pulse.tensorflow.nodes import NodeOutput
 from pulse.tensorflow.tensors import tensor_value
 from tests.noise import normal_noise
 from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Shape

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.facts import dtype_name
 from pulse.graph import OutletId
-from pulse.infer.op import ModelOp
+from pulse.infer.op import ModelOp, short_text
 from pulse.infer.translators import wire_node
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
@@ -18,9 +18,6 @@ from pulse.tflite.read.file import Tensor
 from pulse.tflite.registry import STATES, TRANSLATORS
 from pulse.typed import TypedNetwork, add_constant
 from pulse.wiring import wire as wired
-
-_MAX_TEXT_LENGTH = 60
-"""A longer text is cut in errors."""
 
 
 @record(eq=False)
@@ -89,8 +86,7 @@ class TfliteOp(ModelOp):
         return outlets[:count]
 
     def detail(self) -> str:
-        text = " ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
-        return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[: _MAX_TEXT_LENGTH - 3]}..."
+        return short_text(" ".join(f"{name}={value}" for name, value in sorted(self.options.items())))
 
 
 def _dtype_kinds(tensor: Tensor) -> str:
@@ -105,7 +101,7 @@ def _tensor_text(tensor: Tensor) -> str:
 
 
 @record(eq=False)
-class Enter(ModelOp):
+class ToWire(ModelOp):
     """An input as wires have it: codes as ``code - zero`` in f32, i32 as i64."""
 
     tensor: Tensor
@@ -120,7 +116,7 @@ class Enter(ModelOp):
 
 
 @record(eq=False)
-class Leave(ModelOp):
+class FromWire(ModelOp):
     """An output in the form of the file: codes, and i32, in their own types."""
 
     tensor: Tensor

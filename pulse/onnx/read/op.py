@@ -1,4 +1,4 @@
-"""A node of an ONNX graph, as the file states it."""
+"""Nodes of an ONNX graph as the analyser sees them."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
-from pulse.infer.op import ModelOp
+from pulse.infer.op import ModelOp, short_text
 from pulse.infer.relations import FactRelation
 from pulse.infer.rules import DEFAULT, Rule
 from pulse.infer.translators import wire_node
@@ -37,8 +37,8 @@ _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 class OnnxOp(ModelOp):
     """An ONNX node.
 
-    type, domain   the operator
-    opset          the version of its domain
+    op_type        the operator
+    domain, opset  its domain, and the version of that
     title          the node's name in the file, which may be empty
     attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
@@ -48,7 +48,7 @@ class OnnxOp(ModelOp):
     stated         what the file states of the outputs
     """
 
-    type: str
+    op_type: str
     domain: str
     opset: int
     title: str
@@ -71,7 +71,7 @@ class OnnxOp(ModelOp):
 
     @property
     def name(self) -> str:
-        return operator_name(self.domain, self.type)
+        return operator_name(self.domain, self.op_type)
 
     @property
     def is_supported(self) -> bool:
@@ -84,7 +84,7 @@ class OnnxOp(ModelOp):
             return self._keep(target, wire, inputs)
         slots = self._slots(inputs)
         context = NodeContext(
-            op_type=self.type,
+            op_type=self.op_type,
             opset=self.opset,
             wire_name=wire,
             attributes=self.attributes,
@@ -97,7 +97,7 @@ class OnnxOp(ModelOp):
         outlets = wire_node(translator, context)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
-            raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not supported")
+            raise LoadError(f"{wire} ({self.op_type}): its outputs {', '.join(extra)} are not supported")
         return outlets[: len(self.outputs)]
 
     def _keep(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
@@ -126,28 +126,29 @@ class OnnxOp(ModelOp):
     @property
     def _rule(self) -> Rule:
         """How the facts of its wires determine each other; without our rules, only by the translator."""
-        plain = self.domain in DEFAULT_DOMAINS and find_translator(self.type) is TRANSLATORS.get(self.type)
-        return RULES.get(self.type, DEFAULT) if plain else DEFAULT
+        plain = self.domain in DEFAULT_DOMAINS and find_translator(self.op_type) is TRANSLATORS.get(
+            self.op_type
+        )
+        return RULES.get(self.op_type, DEFAULT) if plain else DEFAULT
 
     def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[FactRelation]:
         facts = (self.attributes, self._slots(inputs), tuple(outlets), wire_facts)
-        return self._rule.relations(InferenceNode(self.type, self.opset, wire, *facts))
+        return self._rule.relations(InferenceNode(self.op_type, self.opset, wire, *facts))
 
     def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
         """Return the operator's inputs, None for omitted ones."""
         return tuple(None if slot is None else inputs[slot] for slot in self.slots)
 
     def detail(self) -> str:
-        return " ".join(f"{name}={_short_text(value)}" for name, value in sorted(self.attributes.items()))
+        return " ".join(f"{name}={_value_text(value)}" for name, value in sorted(self.attributes.items()))
 
 
-def _short_text(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"<tensor {list(cast(Array, value).shape)}>"
-    text = str(cast(object, value)) if isinstance(value, int | float | str | list) else "<graph>"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return short_text(cast(object, value)) if isinstance(value, int | float | str | list) else "<graph>"
 
 
 def is_stated(value: ValueInfoProto | None) -> bool:
