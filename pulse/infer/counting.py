@@ -103,7 +103,7 @@ def comparisons(
     if not isinstance(producer.op, Elementwise):
         raise NotUnrolledError
     if producer.op.kind == "and":
-        return [part for endpoint in producer.inputs for part in comparisons(model, endpoint, sources)]
+        return [part for operand in producer.inputs for part in comparisons(model, operand, sources)]
     left, right = producer.inputs if len(producer.inputs) == 2 else (outlet, outlet)
     function = producer.op.kind
     if function in ("greater", "greater_equal"):

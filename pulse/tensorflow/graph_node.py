@@ -49,7 +49,7 @@ OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
 
 
 class NodeOutput(NamedTuple):
-    """One output of one node."""
+    """A tensor of a graph: one output of one node."""
 
     node: str
     slot: int = 0
@@ -68,7 +68,7 @@ class NodeOutput(NamedTuple):
         return cls(name, int(slot))
 
 
-def called_function(
+def function_attribute(
     attributes: Mapping[str, Any], name: str, error: Callable[[str], Exception]
 ) -> FunctionName:
     """Return a function among the attributes of a node. Raises what ``error`` makes of a message."""
@@ -116,7 +116,7 @@ class GraphNode:
     @property
     def predecessors(self) -> tuple[str, ...]:
         """The names of the nodes that have to run before it: those that it reads, and its controls."""
-        return (*(endpoint.node for endpoint in self.inputs), *self.controls)
+        return (*(tensor.node for tensor in self.inputs), *self.controls)
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node."""
@@ -124,7 +124,7 @@ class GraphNode:
 
     def function(self, name: str) -> FunctionName:
         """Return a function among the attributes. Raises LoadError: it is missing."""
-        return called_function(self.attributes, name, self.error)
+        return function_attribute(self.attributes, name, self.error)
 
     def type_number(self, *names: str) -> int:
         """Return the number of the first type attribute that there is; 0 if there is none."""
@@ -239,7 +239,7 @@ def read_function(
     subject = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
 
-    def endpoint(text: str) -> NodeOutput:
+    def tensor(text: str) -> NodeOutput:
         parts = text.split(":")
         if len(parts) == 1:
             return NodeOutput(text)
@@ -253,7 +253,7 @@ def read_function(
 
     nodes: list[GraphNode] = []
     for node in proto.node_def:
-        inputs = tuple(endpoint(text) for text in node.input if not text.startswith("^"))
+        inputs = tuple(tensor(text) for text in node.input if not text.startswith("^"))
         controls = tuple(text[1:] for text in node.input if text.startswith("^"))
         nodes.append(GraphNode(node.name, node.op, inputs, controls, node.attr, {}, values))
     signature = proto.signature
@@ -265,6 +265,6 @@ def read_function(
         tuple(arg.name for arg in signature.input_arg),
         tuple(TensorType(arg.type).base_number for arg in signature.input_arg),
         tuple(nodes),
-        tuple(endpoint(proto.ret[arg.name]) for arg in signature.output_arg),
+        tuple(tensor(proto.ret[arg.name]) for arg in signature.output_arg),
         tuple(proto.control_ret[name] for name in sorted(proto.control_ret)),
     )

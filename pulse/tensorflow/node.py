@@ -11,14 +11,14 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Cast
 from pulse.support.record import record
-from pulse.tensorflow.graph_node import LibraryFunction, called_function
+from pulse.tensorflow.graph_node import LibraryFunction, function_attribute
 from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
 
 I64 = np.dtype(np.int64)
 
 
-class Functions(Protocol):
+class FunctionModels(Protocol):
     """The functions of a file, as models."""
 
     def find(self, name: FunctionName) -> LibraryFunction:
@@ -43,17 +43,17 @@ class Functions(Protocol):
 class TensorflowNode(NodeContext):
     """One node while it is translated.
 
-    library   the functions of the file, which attributes may name
+    function_models   the functions of the file, which attributes may name
     """
 
-    library: "Functions | None" = None
+    function_models: "FunctionModels | None" = None
 
     @property
-    def functions(self) -> "Functions":
+    def functions(self) -> "FunctionModels":
         """The functions of the file. Raises LoadError: it has none."""
-        if self.library is None:
+        if self.function_models is None:
             raise self.error("the file has no functions; export the model again")
-        return self.library
+        return self.function_models
 
     def require_type(self, name: str) -> TensorType:
         """Return a type attribute. Raises LoadError: it is missing."""
@@ -80,7 +80,7 @@ class TensorflowNode(NodeContext):
 
     def function(self, name: str) -> FunctionName:
         """Return a function among the attributes. Raises LoadError: it is missing."""
-        return called_function(self.attributes, name, self.error)
+        return function_attribute(self.attributes, name, self.error)
 
     def read_list(self, name: str, count: int) -> list[int]:
         """Return a list of integers of that length; ones if it is missing. Raises LoadError: it has another length."""

@@ -23,9 +23,9 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
         shape = "cylinder" if node.op in VARIABLES else ""
         drawing.add_box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
     for node in graph:
-        for endpoint in node.inputs:
-            if endpoint.node in keys:
-                drawing.add_arrow(keys[endpoint.node], keys[node.name], facts.get(str(endpoint), ""))
+        for tensor in node.inputs:
+            if tensor.node in keys:
+                drawing.add_arrow(keys[tensor.node], keys[node.name], facts.get(str(tensor), ""))
         for name in node.controls:
             if name in keys:
                 drawing.add_arrow(keys[name], keys[node.name], dashed=True)

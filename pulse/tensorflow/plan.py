@@ -59,7 +59,7 @@ class RequestPlan:
         Raises  LoadError, FactError: the graph cannot run; InputError: a variable that is read has no value
         """
         held = {name: value for name, value in values.items() if name in self._graph.nodes}
-        arrays = {str(end): array for end, array in feeds.items()} | held
+        arrays = {str(tensor): array for tensor, array in feeds.items()} | held
         shapes = tuple(sorted((name, array.shape, array.dtype.str) for name, array in arrays.items()))
         if shapes not in self._models:
             self._models[shapes] = self._model(feeds, held)
@@ -74,8 +74,8 @@ class RequestPlan:
         return results, {variable.input: np.array(results[variable.output]) for variable in model.variables}
 
     def _model(self, feeds: Mapping[NodeOutput, Array], values: Mapping[str, Array]) -> TypedNetwork:
-        facts = {end: InferenceFact.like(_stored_form(array)) for end, array in feeds.items()}
-        fetches = {str(end): end for end in sorted(self._key.fetches)}
+        facts = {tensor: InferenceFact.like(_stored_form(array)) for tensor, array in feeds.items()}
+        fetches = {str(tensor): tensor for tensor in sorted(self._key.fetches)}
         request = Request(fetches, tuple(sorted(self._key.targets)), facts, values, False)
         with count_spending(Spending()):
             return build_model(self._graph, self._library, request, SymbolScope()).analyse()

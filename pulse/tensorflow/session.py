@@ -77,15 +77,15 @@ class Session:
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         silent = [name for name in names if self._is_silent(name)]
-        endpoints = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
-        watch_ends = {name: self._endpoint(name, "watch") for name in watch}
-        pairs = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
-        self._require_allowed([*endpoints.values()], [*pairs])
-        aims = sorted({self._endpoint(name, "target").node for name in (*targets, *silent)})
-        fed = {end: self._convert_feed(end, *pair) for end, pair in pairs.items()}
-        results = self._compute([*endpoints.values(), *watch_ends.values()], fed, aims)
-        self.watched = {name: results[str(end)] for name, end in watch_ends.items()}
-        arrays = [results.get(str(endpoints[name])) if name in endpoints else None for name in names]
+        fetched = {name: self._tensor(name, "fetch") for name in names if name not in silent}
+        watched_tensors = {name: self._tensor(name, "watch") for name in watch}
+        pairs = {self._tensor(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
+        self._require_allowed([*fetched.values()], [*pairs])
+        aims = sorted({self._tensor(name, "target").node for name in (*targets, *silent)})
+        fed = {tensor: self._convert_feed(tensor, *pair) for tensor, pair in pairs.items()}
+        results = self._compute([*fetched.values(), *watched_tensors.values()], fed, aims)
+        self.watched = {name: results[str(tensor)] for name, tensor in watched_tensors.items()}
+        arrays = [results.get(str(fetched[name])) if name in fetched else None for name in names]
         return arrays[0] if isinstance(fetches, str) else arrays
 
     def partial_run(
@@ -97,26 +97,24 @@ class Session:
         """
         for names, subject in ((fetches, "fetch"), (feeds, "feed"), (targets, "target")):
             for name in names:
-                self._endpoint(name, subject)
+                self._tensor(name, subject)
         return PartialRun(self.run, tuple(fetches), tuple(feeds), tuple(targets))
 
     def prevent_feeding(self, name: str) -> None:
         """Forbid feeding a tensor. Raises InputError: it is unknown."""
-        self._unfeedable.add(str(self._endpoint(name, "feed")))
+        self._unfeedable.add(str(self._tensor(name, "feed")))
 
     def prevent_fetching(self, name: str) -> None:
         """Forbid fetching the results of a node. Raises InputError: it is unknown."""
-        self._unfetchable.add(self._endpoint(name, "fetch").node)
+        self._unfetchable.add(self._tensor(name, "fetch").node)
 
     def _require_allowed(self, fetched: Sequence[NodeOutput], fed: Sequence[NodeOutput]) -> None:
-        for endpoint in fed:
-            if str(endpoint) in self._unfeedable:
-                raise InputError(f"feed {endpoint}: prevent_feeding was called for it; feed another tensor")
-        for endpoint in fetched:
-            if endpoint.node in self._unfetchable:
-                raise InputError(
-                    f"fetch {endpoint}: prevent_fetching was called for it; fetch another tensor"
-                )
+        for tensor in fed:
+            if str(tensor) in self._unfeedable:
+                raise InputError(f"feed {tensor}: prevent_feeding was called for it; feed another tensor")
+        for tensor in fetched:
+            if tensor.node in self._unfetchable:
+                raise InputError(f"fetch {tensor}: prevent_fetching was called for it; fetch another tensor")
 
     def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
         """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
@@ -137,16 +135,16 @@ class Session:
                 f"{signature_name}: its inputs are {', '.join(sides.inputs)}; {'; '.join(faults)}"
             )
         feeds = {str(sides.inputs[name]): value for name, value in inputs.items()}
-        values = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
+        values = self.run([str(tensor) for tensor in sides.outputs.values()], feeds)
         return {name: array for name, array in zip(sides.outputs, values) if array is not None}
 
     def nodes_of(
         self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
     ) -> list[str]:
         """Return the nodes of the graph that a run of these would execute, functions inlined."""
-        endpoints = [self._endpoint(name, "fetch") for name in fetches]
-        fed = [self._endpoint(name, "feed") for name in feeds]
-        return self._plan(PlanKey(frozenset(fed), frozenset(endpoints), frozenset(targets))).find_running()
+        tensors = [self._tensor(name, "fetch") for name in fetches]
+        fed = [self._tensor(name, "feed") for name in feeds]
+        return self._plan(PlanKey(frozenset(fed), frozenset(tensors), frozenset(targets))).find_running()
 
     def cache_info(self) -> CacheInfo:
         """Return how often plans were found and made."""
@@ -244,21 +242,21 @@ class Session:
             raise LoadError(f"{duplicates[0]}: the graph has a node of this name already; give another")
         self._nodes.update((node.name, node) for node in nodes)
 
-    def _endpoint(self, name: str, subject: str) -> NodeOutput:
-        endpoint = NodeOutput.parse(name)
-        if endpoint.node not in self._nodes:
+    def _tensor(self, name: str, subject: str) -> NodeOutput:
+        tensor = NodeOutput.parse(name)
+        if tensor.node not in self._nodes:
             raise InputError(f"{subject} {name}: {self._title} has no node of this name; check it")
-        return endpoint
+        return tensor
 
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
         return node is not None and (node.op in WITHOUT_RESULT or node.op in _RESOURCE_ASSIGNMENTS)
 
-    def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
-        node = self._nodes[endpoint.node]
+    def _convert_feed(self, tensor: NodeOutput, name: str, value: Any) -> Array:
+        node = self._nodes[tensor.node]
         if node.op in VARIABLES and node.op == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
-        dtype = self._type(endpoint)
+        dtype = self._type(tensor)
         array = np.asarray(value)
         if dtype is not None and array.dtype != dtype:
             cast_ = convert_numbers(value, dtype)
@@ -268,10 +266,10 @@ class Session:
         _check_shape(node, array, name)
         return array
 
-    def _type(self, endpoint: NodeOutput) -> np.dtype[Any] | None:
+    def _type(self, tensor: NodeOutput) -> np.dtype[Any] | None:
         """Return the type of a tensor if an attribute of its node states it."""
-        node = self._nodes[endpoint.node]
-        if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
+        node = self._nodes[tensor.node]
+        if tensor.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
         if node.op in _BOOL_OPERATORS:
             return np.dtype(np.bool_)
@@ -294,33 +292,33 @@ class Session:
         return plan
 
     def _compute(
-        self, endpoints: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
+        self, tensors: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
-        key = PlanKey(frozenset(feeds), frozenset(endpoints), frozenset(targets))
+        key = PlanKey(frozenset(feeds), frozenset(tensors), frozenset(targets))
         if not key.fetches and not key.targets:
             return {}
         plan = self._plan(key)
-        for endpoint in key.fetches:
-            self._require_tensor(endpoint)
+        for tensor in key.fetches:
+            self._require_tensor(tensor)
         results, assigned = plan.run(feeds, self._values)
-        fetches = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
+        fetches = {str(tensor): self._convert_result(tensor, results[str(tensor)]) for tensor in key.fetches}
         self._values |= assigned
         return fetches
 
-    def _require_tensor(self, endpoint: NodeOutput) -> None:
-        node = self._nodes[endpoint.node]
+    def _require_tensor(self, tensor: NodeOutput) -> None:
+        node = self._nodes[tensor.node]
         if node.op == "VarHandleOp" or node.type_number("T") == RESOURCE:
-            raise InputError(f"fetch {endpoint}: it is the handle of a variable; fetch its ReadVariableOp")
+            raise InputError(f"fetch {tensor}: it is the handle of a variable; fetch its ReadVariableOp")
 
-    def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
+    def _convert_result(self, tensor: NodeOutput, value: Array) -> Array:
         """Return a result in its type in the graph."""
-        node = self._nodes[endpoint.node]
+        node = self._nodes[tensor.node]
         if any(
             isinstance(result_type, TensorType) and result_type.is_complex
             for result_type in _result_types(node)
         ):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
-        dtype = self._type(endpoint)
+        dtype = self._type(tensor)
         if dtype is not None and value.dtype == np.int64 and dtype.kind in "iu":
             return value.astype(dtype)
         return value

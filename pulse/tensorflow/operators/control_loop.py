@@ -59,14 +59,14 @@ class _While:
     def _stays(self, index: int) -> bool:
         """Return whether the body passes a variable on unchanged."""
         nodes = {body_node.name: body_node for body_node in self._function.nodes}
-        endpoint = self._function.outputs[index]
+        tensor = self._function.outputs[index]
         for _ in range(len(nodes) + 1):
-            if endpoint == NodeOutput(self._function.inputs[index]):
+            if tensor == NodeOutput(self._function.inputs[index]):
                 return True
-            node = nodes.get(endpoint.node)
+            node = nodes.get(tensor.node)
             if node is None or node.op not in ("Identity", "Enter") or not node.inputs:
                 return False
-            endpoint = node.inputs[0]
+            tensor = node.inputs[0]
         return False
 
     def _facts(self) -> list[TypedFact]:

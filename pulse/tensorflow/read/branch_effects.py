@@ -36,41 +36,41 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
     for node in function.nodes:
         inner = called_function(node, library)
         if changes_variable(node.op):
-            endpoints = node.inputs[:1]
+            tensors = node.inputs[:1]
         elif inner is not None:
             if depth == MAX_DEPTH:
                 raise node.error(
                     f"functions call each other more than {MAX_DEPTH} deep; export the model again"
                 )
-            endpoints = _given_endpoints(node, assigned_places(inner, library, depth + 1), 0)
+            tensors = _given_tensors(node, assigned_places(inner, library, depth + 1), 0)
         elif node.op in BRANCHES:
-            endpoints = _given_endpoints(node, branch_places(node, library, depth), 1)
+            tensors = _given_tensors(node, branch_places(node, library, depth), 1)
         else:
             assignment = hidden_assignment(node, library, set())
             if assignment is not None:
                 raise refusal(assignment)
             continue
-        for endpoint in endpoints:
-            index = _argument(endpoint, function, nodes)
+        for tensor in tensors:
+            index = _argument(tensor, function, nodes)
             if index is None:
                 raise refusal(node)
             indices.add(index)
     return tuple(sorted(indices))
 
 
-def _given_endpoints(node: GraphNode, indices: tuple[int, ...], first: int) -> tuple[NodeOutput, ...]:
+def _given_tensors(node: GraphNode, indices: tuple[int, ...], first: int) -> tuple[NodeOutput, ...]:
     return tuple(node.inputs[first + index] for index in indices if first + index < len(node.inputs))
 
 
-def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, GraphNode]) -> int | None:
+def _argument(tensor: NodeOutput, function: LibraryFunction, nodes: dict[str, GraphNode]) -> int | None:
     """Return the argument whose handle a tensor is."""
     for _ in range(len(nodes) + 1):
-        if endpoint.node in function.inputs:
-            return function.inputs.index(endpoint.node)
-        node = nodes.get(endpoint.node)
-        if node is None or node.op not in HANDLE_FORWARDING or endpoint.slot >= len(node.inputs):
+        if tensor.node in function.inputs:
+            return function.inputs.index(tensor.node)
+        node = nodes.get(tensor.node)
+        if node is None or node.op not in HANDLE_FORWARDING or tensor.slot >= len(node.inputs):
             return None
-        endpoint = node.inputs[endpoint.slot]
+        tensor = node.inputs[tensor.slot]
     return None
 
 

@@ -39,10 +39,10 @@ def _choose(graph: FlatGraph, merge: GraphNode) -> tuple[NodeOutput, NodeOutput,
     )
 
 
-def _find_conditions(graph: FlatGraph, endpoint: NodeOutput) -> dict[NodeOutput, int]:
+def _find_conditions(graph: FlatGraph, tensor: NodeOutput) -> dict[NodeOutput, int]:
     """Return condition -> the output of Switch that a tensor depends on."""
     sides: dict[NodeOutput, int] = {}
-    stack, visited = [endpoint], set[NodeOutput]()
+    stack, visited = [tensor], set[NodeOutput]()
     while stack:
         reached = stack.pop()
         node = graph.nodes.get(reached.node)

@@ -120,26 +120,26 @@ class _Building:
         self._assigned: dict[str, None] = {}
         self._variables_read: set[str] = set()
         self._references: dict[NodeOutput, OutletId] = {}
-        endpoints = [endpoint for node in self._order for endpoint in node.inputs]
-        self._counts = _output_counts([*endpoints, *request.fetches.values()])
+        tensors = [tensor for node in self._order for tensor in node.inputs]
+        self._counts = _output_counts([*tensors, *request.fetches.values()])
 
     def build(self, labels: Mapping[NodeOutput, str]) -> FileNetwork:
         """Add the inputs, then every node in the order of the run, and return the model."""
         request = self._request
-        for endpoint, fact in request.feeds.items():
-            self._outlets[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
+        for tensor, fact in request.feeds.items():
+            self._outlets[tensor] = self._input(labels.get(tensor, str(tensor)), fact)
         for node in self._order:
             self._assigned.update(dict.fromkeys(self._variables.changed_variables(node)))
         before = {
-            endpoint: self._value(endpoint.node)
-            for endpoint in request.fetches.values()
-            if endpoint not in self._outlets and self._graph.nodes[endpoint.node].op in REFERENCES
+            tensor: self._value(tensor.node)
+            for tensor in request.fetches.values()
+            if tensor not in self._outlets and self._graph.nodes[tensor.node].op in REFERENCES
         }
         for node in self._order:
             self._add_node(node)
         fetch_outlets = {
-            name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
-            for name, endpoint in request.fetches.items()
+            name: before[tensor] if tensor in before else self._outlet(tensor, "the request")
+            for name, tensor in request.fetches.items()
         }
         names = [name for name in self._assigned if name in self._variables_read or not request.frozen]
         variables = tuple(Variable(name, f"{name}{NEXT_SUFFIX}", request.values.get(name)) for name in names)
@@ -171,19 +171,17 @@ class _Building:
         current_spending().stored += value.size
         return add_model_constant(self._model, name, value)
 
-    def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
-        if endpoint in self._outlets:
-            return self._outlets[endpoint]
-        variable = self._variables.find_variable(endpoint)
+    def _outlet(self, tensor: NodeOutput, reader: str) -> OutletId:
+        if tensor in self._outlets:
+            return self._outlets[tensor]
+        variable = self._variables.find_variable(tensor)
         if variable is not None:
-            return self._references[endpoint] if endpoint in self._references else self._value(variable)
-        node = self._graph.nodes.get(endpoint.node)
+            return self._references[tensor] if tensor in self._references else self._value(variable)
+        node = self._graph.nodes.get(tensor.node)
         problem = (
-            "nothing makes it"
-            if node is None
-            else f"{endpoint.node} ({node.op}) has no output {endpoint.slot}"
+            "nothing makes it" if node is None else f"{tensor.node} ({node.op}) has no output {tensor.slot}"
         )
-        raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {problem}; check the name")
+        raise LoadError(f"{self._graph.title}: {reader} reads {str(tensor)!r}: {problem}; check the name")
 
     def _add_node(self, node: GraphNode) -> None:
         if node.op in VARIABLES or node.op in WITHOUT_RESULT or self._variables.is_handle(node):
@@ -206,7 +204,7 @@ class _Building:
         elif node.op == "Placeholder":
             raise node.error("it is not fed; feed it, or a tensor after it")
         else:
-            self._operator(node, node.op, [self._outlet(endpoint, node.name) for endpoint in node.inputs])
+            self._operator(node, node.op, [self._outlet(tensor, node.name) for tensor in node.inputs])
 
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
@@ -217,7 +215,7 @@ class _Building:
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
         """Add an If: its branches' results, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
-        reads = [self._outlet(endpoint, node.name) for endpoint in node.inputs]
+        reads = [self._outlet(tensor, node.name) for tensor in node.inputs]
         outlets = self._model.add(
             node.name,
             TensorflowOp(
@@ -225,7 +223,7 @@ class _Building:
                 node.name,
                 node.attributes,
                 (*_labels(node.name, count), *(f"{node.name}/{variable}" for variable in changed)),
-                Bodies(self._library),
+                LibraryModels(self._library),
             ),
             reads,
             [InferenceFact()] * (count + len(changed)),
@@ -242,7 +240,7 @@ class _Building:
         outputs = _labels(label, count)
         calls = any(isinstance(value, FunctionName) for value in node.attributes.values())
         operation = TensorflowOp(
-            op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None
+            op, node.name, node.attributes, outputs, LibraryModels(self._library) if calls else None
         )
         outlets = self._model.add(label, operation, reads, [InferenceFact() for _ in outputs])
         if not name:
@@ -251,7 +249,7 @@ class _Building:
         return outlets
 
     def _assign(self, node: GraphNode, variable: str) -> None:
-        value, *others = (self._outlet(endpoint, node.name) for endpoint in node.inputs[1:])
+        value, *others = (self._outlet(tensor, node.name) for tensor in node.inputs[1:])
         assignment = ASSIGNMENTS[node.op]
         if assignment:
             (value,) = self._operator(node, assignment, [self._value(variable), value, *others], node.name)
@@ -259,11 +257,11 @@ class _Building:
         self._references[NodeOutput(node.name)] = value
 
 
-def _output_counts(endpoints: Iterable[NodeOutput]) -> dict[str, int]:
-    """Return the number of outputs of each node that these endpoints need."""
+def _output_counts(tensors: Iterable[NodeOutput]) -> dict[str, int]:
+    """Return the number of outputs of each node that these tensors need."""
     counts: dict[str, int] = {}
-    for endpoint in endpoints:
-        counts[endpoint.node] = max(counts.get(endpoint.node, 1), endpoint.slot + 1)
+    for tensor in tensors:
+        counts[tensor.node] = max(counts.get(tensor.node, 1), tensor.slot + 1)
     return counts
 
 
@@ -272,8 +270,8 @@ def _labels(name: str, count: int) -> tuple[str, ...]:
 
 
 @record(eq=False)
-class Bodies:
-    """The functions of a file, as models."""
+class LibraryModels:
+    """The functions of a library, as models: what an operator sees of them."""
 
     library: FunctionLibrary
 
@@ -322,7 +320,7 @@ def function_model(
     ]
     names = [*dict.fromkeys([*(output.node for output in function.outputs), *function.effects])]
     graph = prepare_graph([*arguments, *function.nodes], library, title, names)
-    fetches = {f"{index}": endpoint for index, endpoint in enumerate(function.outputs)}
+    fetches = {f"{index}": tensor for index, tensor in enumerate(function.outputs)}
     request = Request(
         fetches, function.effects if states else (), feeds, frozen=not states, held_variables=states
     )

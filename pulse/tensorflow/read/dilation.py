@@ -17,9 +17,9 @@ PASSED = ("BiasAdd", "Identity", "Squeeze", "ExpandDims")
 
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
     """Return the graph with dilated convolutions, except at nodes that are fetched or fed."""
-    needed = {*fetched, *(endpoint.node for endpoint in fed)}
+    needed = {*fetched, *(tensor.node for tensor in fed)}
     replacements: dict[str, GraphNode] = {}
-    readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
+    readers = Counter(tensor.node for node in graph for tensor in node.inputs)
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
             replacements.update(_dilated_nodes(graph, node, readers, needed, fed))
@@ -28,9 +28,9 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
     return graph
 
 
-def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
+def _known_value(graph: FlatGraph, tensor: NodeOutput) -> Array | None:
     """Return the value of a constant."""
-    node = graph.nodes.get(graph.source_of(endpoint).node)
+    node = graph.nodes.get(graph.source_of(tensor).node)
     return read_tensor(node) if node is not None and node.op == "Const" else None
 
 
@@ -55,7 +55,7 @@ def _dilated_nodes(
         return {}
     if any(readers[node.name] > 1 or node.name in needed for node in inner):
         return {}
-    dilations = _dilations(graph, [int(size) for size in block.ravel().tolist()], before, conv)
+    dilations = _dilations(graph, [int(size) for size in block.ravel().tolist()], before)
     if dilations is None:
         return {}
     attributes = {**conv.attributes, "dilations": dilations}
@@ -70,20 +70,20 @@ def _dilated_nodes(
 
 
 def _walk_upwards(
-    graph: FlatGraph, endpoint: NodeOutput, ops: tuple[str, ...]
+    graph: FlatGraph, tensor: NodeOutput, ops: tuple[str, ...]
 ) -> tuple[GraphNode | None, list[GraphNode]]:
     """Return the first node of some operators before a tensor, and the nodes between."""
     between: list[GraphNode] = []
     while len(between) <= len(graph.nodes):
-        node = graph.nodes.get(endpoint.node)
-        if node is None or endpoint.slot:
+        node = graph.nodes.get(tensor.node)
+        if node is None or tensor.slot:
             break
         if node.op in ops:
             return node, between
         if node.op not in PASSED or not node.inputs:
             break
         between.append(node)
-        endpoint = node.inputs[0]
+        tensor = node.inputs[0]
     return None, []
 
 
@@ -97,9 +97,7 @@ def _has_unit_window(conv: GraphNode) -> bool:
     return all(isinstance(setting, str) for setting in settings) and settings == ["VALID", "NHWC"]
 
 
-def _dilations(
-    graph: FlatGraph, block: list[int], before: list[GraphNode], conv: GraphNode
-) -> list[int] | None:
+def _dilations(graph: FlatGraph, block: list[int], before: list[GraphNode]) -> list[int] | None:
     """Return the dilation of each axis of the convolution's input, NHWC."""
     axes = list(range(1, 1 + len(block)))
     rank = 4

@@ -29,33 +29,33 @@ class Variables:
         self._graph, self._library = graph, library
         self._variable_of: dict[NodeOutput, str | None] = {}
 
-    def find_variable(self, endpoint: NodeOutput) -> str | None:
+    def find_variable(self, tensor: NodeOutput) -> str | None:
         """Return the variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[NodeOutput] = []
         name: str | None = None
         while True:
-            if endpoint in self._variable_of:
-                name = self._variable_of[endpoint]
+            if tensor in self._variable_of:
+                name = self._variable_of[tensor]
                 break
-            if endpoint in chain:
+            if tensor in chain:
                 break
-            chain.append(endpoint)
-            node = self._graph.nodes.get(endpoint.node)
+            chain.append(tensor)
+            node = self._graph.nodes.get(tensor.node)
             if node is None:
                 break
             if node.op in VARIABLES:
                 name = node.name
                 break
-            slot = endpoint.slot if node.op == "IdentityN" else 0
+            slot = tensor.slot if node.op == "IdentityN" else 0
             if (
                 node.op not in (*HANDLE_FORWARDING, *_PASSING_REFERENCE)
                 or slot >= len(node.inputs)
-                or endpoint.slot > slot
+                or tensor.slot > slot
             ):
                 break
-            endpoint = node.inputs[slot]
+            tensor = node.inputs[slot]
         refers = name is None or self._graph.nodes[name].op not in REFERENCES or self._refers(chain)
-        if not refers:  # only this endpoint: a part of the chain may still refer to the variable
+        if not refers:  # only this tensor: a part of the chain may still refer to the variable
             self._variable_of[chain[0]] = None
             return None
         self._variable_of.update(dict.fromkeys(chain, name))
@@ -63,7 +63,7 @@ class Variables:
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
         """Return whether each node between a tensor and its reference variable passes on the reference itself."""
-        between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
+        between = [self._graph.nodes[tensor.node].op for tensor in chain[:-1]]
         return all(op in (*_PASSING_REFERENCE, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 
     def is_handle(self, node: GraphNode) -> bool:
@@ -71,12 +71,12 @@ class Variables:
         return (
             node.op in HANDLE_FORWARDING
             and bool(node.inputs)
-            and all(self.find_variable(endpoint) is not None for endpoint in node.inputs)
+            and all(self.find_variable(tensor) is not None for tensor in node.inputs)
             and (node.op != "Identity" or self._is_handle(node.inputs[0]))
         )
 
-    def _is_handle(self, endpoint: NodeOutput) -> bool:
-        name = self.find_variable(endpoint)
+    def _is_handle(self, tensor: NodeOutput) -> bool:
+        name = self.find_variable(tensor)
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
@@ -102,7 +102,7 @@ class Variables:
         if variable is not None:
             return (variable,)
         indices = branch_places(node, self._library)
-        handles = [self.find_variable(endpoint) for endpoint in node.inputs[1:]] if indices else []
+        handles = [self.find_variable(tensor) for tensor in node.inputs[1:]] if indices else []
         names: list[str] = []
         for index in indices:
             name = handles[index] if index < len(handles) else None
@@ -121,7 +121,7 @@ class Variables:
         inputs = node.inputs
         if node.op in ASSIGNMENTS and not ASSIGNMENTS[node.op]:
             inputs = inputs[1:]
-        return {name for endpoint in inputs if (name := self.find_variable(endpoint)) is not None}
+        return {name for tensor in inputs if (name := self.find_variable(tensor)) is not None}
 
 
 def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str) -> list[GraphNode]:

@@ -23,14 +23,14 @@ class FlatGraph:
             raise LoadError(f"{self.title}: {reader} reads {name!r}, but no node has this name")
         return node
 
-    def source_of(self, endpoint: NodeOutput) -> NodeOutput:
+    def source_of(self, tensor: NodeOutput) -> NodeOutput:
         """Return the tensor of which a tensor is a copy (Identity), or itself."""
         for _ in range(len(self.nodes)):
-            node = self.nodes.get(endpoint.node)
+            node = self.nodes.get(tensor.node)
             if node is None or node.op != "Identity" or not node.inputs:
                 break
-            endpoint = node.inputs[0]
-        return endpoint
+            tensor = node.inputs[0]
+        return tensor
 
     def find_needed(
         self, names: Iterable[str], fed: Collection[NodeOutput] = (), controls: bool = True
@@ -47,7 +47,7 @@ class FlatGraph:
             if name in needed:
                 continue
             node = needed[name] = self.node(name, reader)
-            stack += [(endpoint.node, name) for endpoint in node.inputs if endpoint not in fed]
+            stack += [(tensor.node, name) for tensor in node.inputs if tensor not in fed]
             if controls:
                 stack += [(control, name) for control in node.controls]
         return {name: needed[name] for name in self.nodes if name in needed}

@@ -61,7 +61,7 @@ def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
             GraphNode(
                 f"{node.name}/{inner.name}",
                 inner.op,
-                tuple(_move(endpoint, node.name, arguments) for endpoint in inner.inputs),
+                tuple(_move(tensor, node.name, arguments) for tensor in inner.inputs),
                 (*controls, *node.controls),
                 inner.stored,
                 inner.added,
@@ -71,15 +71,15 @@ def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
     return body
 
 
-def _move(endpoint: NodeOutput, call: str, arguments: dict[str, NodeOutput]) -> NodeOutput:
-    if endpoint.node in arguments:
-        return arguments[endpoint.node]
-    return NodeOutput(f"{call}/{endpoint.node}", endpoint.slot)
+def _move(tensor: NodeOutput, call: str, arguments: dict[str, NodeOutput]) -> NodeOutput:
+    if tensor.node in arguments:
+        return arguments[tensor.node]
+    return NodeOutput(f"{call}/{tensor.node}", tensor.slot)
 
 
 def _result(node: GraphNode, function: LibraryFunction) -> GraphNode:
     """Return a node of the call's name that returns the function's results, after all its effects."""
     arguments = dict(zip(function.inputs, node.inputs))
-    outputs = tuple(_move(endpoint, node.name, arguments) for endpoint in function.outputs)
+    outputs = tuple(_move(tensor, node.name, arguments) for tensor in function.outputs)
     effects = tuple(f"{node.name}/{name}" for name in function.effects)
     return GraphNode(node.name, "IdentityN", outputs, (*node.controls, *effects))

@@ -86,8 +86,8 @@ class _Conversion:
         """Find the parts of each loop."""
         readers: dict[str, list[GraphNode]] = {}
         for node in self._graph:
-            for endpoint in node.inputs:
-                readers.setdefault(endpoint.node, []).append(node)
+            for tensor in node.inputs:
+                readers.setdefault(tensor.node, []).append(node)
         for node in self._graph:
             if node.op not in ENTER:
                 continue
@@ -102,7 +102,7 @@ class _Conversion:
             if merge is None:  # nothing updates it: the loop does not change it
                 loop.constant.append(node)
                 continue
-            sources = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
+            sources = [self._graph.nodes.get(tensor.node) for tensor in merge.inputs]
             after = next((source for source in sources if source is not None and source.op in NEXT), None)
             if after is None or len(after.inputs) != 1:
                 raise merge.error("no NextIteration node computes its next value; export the model again")
@@ -180,10 +180,8 @@ class _Conversion:
         nodes = self._take_body(ports, outputs)
         arguments = set(ports.values())
 
-        def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
-            return tuple(
-                NodeOutput(ports[endpoint]) if endpoint in ports else endpoint for endpoint in endpoints
-            )
+        def move(tensors: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
+            return tuple(NodeOutput(ports[tensor]) if tensor in ports else tensor for tensor in tensors)
 
         body = [
             node.with_inputs(move(node.inputs), (control for control in node.controls if control in nodes))
@@ -197,7 +195,7 @@ class _Conversion:
 
     def _take_body(self, ports: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
         names: set[str] = set()
-        stack = [endpoint for endpoint in outputs if endpoint not in ports]
+        stack = [tensor for tensor in outputs if tensor not in ports]
         while stack:
             name = stack.pop().node
             if name in names:
@@ -208,14 +206,14 @@ class _Conversion:
             if node.op in ENTER or (
                 node.op in MERGE
                 and any(
-                    self._graph.nodes[endpoint.node].op in NEXT
-                    for endpoint in node.inputs
-                    if endpoint.node in self._graph.nodes
+                    self._graph.nodes[tensor.node].op in NEXT
+                    for tensor in node.inputs
+                    if tensor.node in self._graph.nodes
                 )
             ):
                 raise node.error("one loop reads it, but it belongs to another; export the model again")
             names.add(name)
-            stack += [endpoint for endpoint in node.inputs if endpoint not in ports]
+            stack += [tensor for tensor in node.inputs if tensor not in ports]
             stack += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
         return {name: node for name, node in self._graph.nodes.items() if name in names}
 

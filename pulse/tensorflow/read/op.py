@@ -14,7 +14,7 @@ from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import find_translator
 from pulse.support.record import record
-from pulse.tensorflow.node import Functions, TensorflowNode
+from pulse.tensorflow.node import FunctionModels, TensorflowNode
 from pulse.tensorflow.operators import families as families
 from pulse.tensorflow.registry import RULES, TRANSLATORS, own_name
 from pulse.tensorflow.tensors import TensorType
@@ -29,14 +29,14 @@ class TensorflowOp(ModelOp):
     title       the name of the node in the file
     attributes  numbers, text, TensorType, dims, arrays, FunctionName, lists of them
     outputs     the names of the outputs that may be read
-    library     the functions of the file, which attributes may name
+    function_models  the functions of the file, which attributes may name
     """
 
     op_type: str
     title: str
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outputs: tuple[str, ...] = ()
-    library: Functions | None = None
+    function_models: FunctionModels | None = None
 
     @property
     def name(self) -> str:
@@ -74,7 +74,7 @@ class TensorflowOp(ModelOp):
             outputs=self.outputs,
             graph=target.graph,
             scope=target.scope,
-            library=self.library,
+            function_models=self.function_models,
         )
         outlets = wire_node(translator, context)
         if len(outlets) < len(self.outputs):

@@ -73,10 +73,10 @@ def _read_signature(
     contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
-    for name, endpoint in (*signature.inputs.items(), *signature.outputs.items()):
-        if endpoint.node not in nodes:
+    for name, tensor in (*signature.inputs.items(), *signature.outputs.items()):
+        if tensor.node not in nodes:
             raise LoadError(
-                f"{contents.title}: {name} of the signature is {str(endpoint)!r}, but no node has this name; the file "
+                f"{contents.title}: {name} of the signature is {str(tensor)!r}, but no node has this name; the file "
                 "is damaged, get it again"
             )
     return _model(
@@ -104,35 +104,33 @@ def _read_graph(
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
         raise LoadError(f"{contents.title}: every tensor is read by some node, so there is no output")
-    endpoints = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
-    for name, endpoint in endpoints.items():
-        if endpoint.node not in nodes:
+    tensors = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
+    for name, tensor in tensors.items():
+        if tensor.node not in nodes:
             listed = ", ".join(node.name for node in contents.nodes if node.op in PLACEHOLDERS) or "none"
             raise LoadError(f"no input is called {name}; the inputs are {listed}")
     sounds = [node for node in contents.nodes if node.op == WAV_DECODER]
-    endpoints = {
+    tensors = {
         str(output): output for node in sounds for output in (NodeOutput(node.name), NodeOutput(node.name, 1))
-    } | endpoints
+    } | tensors
     flat = prepare_graph(
-        contents.nodes, contents.library, contents.title, _names(fetches), list(endpoints.values())
+        contents.nodes, contents.library, contents.title, _names(fetches), list(tensors.values())
     )
     effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
-    needed = flat.find_needed([*_names(fetches), *effects], list(endpoints.values()), controls=False)
+    needed = flat.find_needed([*_names(fetches), *effects], list(tensors.values()), controls=False)
     for node in needed.values():
         if node.op in PLACEHOLDERS:
-            endpoints.setdefault(node.name, NodeOutput(node.name))
-    endpoints_read = {source for node in needed.values() for source in node.inputs} | set(fetches.values())
+            tensors.setdefault(node.name, NodeOutput(node.name))
+    tensors_read = {source for node in needed.values() for source in node.inputs} | set(fetches.values())
     ends = {*input_values, *constant_values}
-    endpoints = {
-        name: source for name, source in endpoints.items() if source in endpoints_read or name in ends
-    }
+    tensors = {name: source for name, source in tensors.items() if source in tensors_read or name in ends}
     order = {name: index for index, name in enumerate(nodes)}
-    listed = sorted(endpoints.items(), key=lambda item: (order[item[1].node], item[1].slot))
+    listed = sorted(tensors.items(), key=lambda item: (order[item[1].node], item[1].slot))
     return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
 
 
 def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
-    return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
+    return list(dict.fromkeys(tensor.node for tensor in fetches.values()))
 
 
 def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +140,7 @@ def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
     """Return the nodes whose results are not read, and that depend on more than constants: the outputs."""
-    endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
+    tensors_read = {tensor.node for node in nodes for tensor in node.inputs}
     silent = (
         *WITHOUT_RESULT,
         *ASSIGNMENTS,
@@ -155,7 +153,7 @@ def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
         "IsVariableInitialized",
     )
     candidates = [
-        node for node in nodes if node.name not in endpoints_read and node.op not in silent and node.inputs
+        node for node in nodes if node.name not in tensors_read and node.op not in silent and node.inputs
     ]
     candidates = [
         node for node in candidates if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)
@@ -170,10 +168,10 @@ def _find_variable_nodes(nodes: Sequence[GraphNode]) -> set[str]:
     """Return the nodes that depend on inputs, on variables, or on nodes that the file does not contain."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
-        for endpoint in node.inputs:
-            readers.setdefault(endpoint.node, []).append(node.name)
+        for tensor in node.inputs:
+            readers.setdefault(tensor.node, []).append(node.name)
     names = {node.name for node in nodes}
-    open_ = [node.name for node in nodes if any(source.node not in names for source in node.inputs)]
+    open_ = [node.name for node in nodes if any(tensor.node not in names for tensor in node.inputs)]
     stack = [*open_, *(node.name for node in nodes if node.op in (*PLACEHOLDERS, *VARIABLES))]
     moving = set(stack)
     while stack:
@@ -186,26 +184,26 @@ def _find_variable_nodes(nodes: Sequence[GraphNode]) -> set[str]:
 def _model(
     contents: Contents,
     nodes: Mapping[str, GraphNode],
-    endpoints: Mapping[str, NodeOutput],
+    tensors: Mapping[str, NodeOutput],
     fetches: Mapping[str, NodeOutput],
     targets: Sequence[str],
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
 ) -> tuple[FileNetwork, FlatGraph]:
     scope = SymbolScope()
-    values = [_value_info(name, endpoint, nodes[endpoint.node]) for name, endpoint in endpoints.items()]
+    values = [_value_info(name, tensor, nodes[tensor.node]) for name, tensor in tensors.items()]
     facts = input_facts(GraphProto(input=values), inputs, scope, constants)
-    fed = {endpoint: facts[name] for name, endpoint in endpoints.items()}
-    names = [endpoint.node for endpoint in fetches.values()]
+    fed = {tensor: facts[name] for name, tensor in tensors.items()}
+    names = [tensor.node for tensor in fetches.values()]
     graph = prepare_graph(contents.nodes, contents.library, contents.title, names, list(fed))
     request = Request(fetches, tuple(targets), fed, contents.values, True)
-    labels = {endpoint: name for name, endpoint in endpoints.items()}
+    labels = {tensor: name for name, tensor in tensors.items()}
     return build_model(graph, contents.library, request, scope, labels), graph
 
 
-def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
+def _value_info(name: str, tensor: NodeOutput, node: GraphNode) -> Any:
     """Return the type and shape of an input by its node, in the form of ONNX."""
-    type_, dims = _stated_type(node, endpoint)
+    type_, dims = _stated_type(node, tensor)
     dtype = type_.known_type if type_ is not None else None
     if type_ is not None and dtype is None and node.op in PLACEHOLDERS:
         raise LoadError(
@@ -217,10 +215,10 @@ def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
 
 
 def _stated_type(
-    node: GraphNode, endpoint: NodeOutput
+    node: GraphNode, tensor: NodeOutput
 ) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
     if node.op == WAV_DECODER:
-        if endpoint.slot:
+        if tensor.slot:
             return TensorType(3), ()
         sizes = (node.attributes.get("desired_samples"), node.attributes.get("desired_channels"))
         return TensorType(1), tuple(size if isinstance(size, int) and size > 0 else None for size in sizes)

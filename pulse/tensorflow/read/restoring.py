@@ -45,25 +45,25 @@ def restored_values(
     return values
 
 
-def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
+def _key(graph: FlatGraph, tensor: NodeOutput) -> str | None:
     """Return the name of a restored tensor in the checkpoint."""
     for _ in range(len(graph.nodes)):
-        node = graph.nodes.get(endpoint.node)
+        node = graph.nodes.get(tensor.node)
         if node is None:
             return None
         if node.op == "RestoreV2" and len(node.inputs) == 3:
             names = _texts(graph, node.inputs[1])
-            return names[endpoint.slot] if endpoint.slot < len(names) else None
-        slot = endpoint.slot if node.op == "IdentityN" else 0
+            return names[tensor.slot] if tensor.slot < len(names) else None
+        slot = tensor.slot if node.op == "IdentityN" else 0
         if node.op not in _PASSED_OPERATORS or slot >= len(node.inputs):
             return None
-        endpoint = node.inputs[slot]
+        tensor = node.inputs[slot]
     return None
 
 
-def _texts(graph: FlatGraph, endpoint: NodeOutput) -> list[str]:
+def _texts(graph: FlatGraph, tensor: NodeOutput) -> list[str]:
     """Return the entries of a constant of text. Raises LoadError: one of them is not UTF-8."""
-    node = graph.nodes.get(endpoint.node)
+    node = graph.nodes.get(tensor.node)
     if node is None or node.op != "Const" or "value" not in (node.stored or {}):
         return []
     protos: Mapping[str, Proto] = node.stored
