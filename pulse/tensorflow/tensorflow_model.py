@@ -6,8 +6,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from pulse.errors import LoadError
+from pulse.infer.inputs import check_given
 from pulse.models import Model
-from pulse.onnx.read.inputs import check_given
 from pulse.support.budget import Budget, Spending, count_spending
 from pulse.tensorflow.picture import picture
 from pulse.tensorflow.read.file import Contents, read_contents

@@ -14,6 +14,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
+from pulse.infer.inputs import named_dim
 from pulse.infer.node_context import NodeContext
 from pulse.infer.op import ModelOp, short_text
 from pulse.infer.relations import FactRelation
@@ -21,7 +22,6 @@ from pulse.infer.rules import DEFAULT, Rule
 from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
-from pulse.onnx.read.inputs import named_dim
 from pulse.onnx.registry import DEFAULT_DOMAINS, RULES, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.generic import UnknownOp

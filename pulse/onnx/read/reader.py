@@ -12,11 +12,12 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.claims import Claim
 from pulse.infer.fact import InferenceFact
+from pulse.infer.inputs import check_given, input_facts
 from pulse.infer.network import FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.onnx.operators import families as families
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
-from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
+from pulse.onnx.read.inputs import claimed_fact, declared_inputs, frees_lengths, named_fact
 from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.read.opsets import opset_versions
 from pulse.onnx.registry import DEFAULT_DOMAINS, USER_TRANSLATORS
@@ -54,11 +55,12 @@ def read(
     """Return the model of a path, of bytes or of a ModelProto. Raises LoadError: it is not valid ONNX."""
     proto, title, folder = read_source(source)
     scope = SymbolScope()
-    facts = input_facts(proto.graph, inputs, scope, constants)
+    declared = declared_inputs(proto.graph)
+    facts = input_facts(declared, inputs, scope, constants)
     builder = _Builder(opset_versions(proto, title), folder, title)
     builder.read(proto.graph, facts, tensors or {})
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
-    stale = ignore_value_info or frees_lengths(proto.graph, inputs)
+    stale = ignore_value_info or frees_lengths(declared, inputs)
     claims, names = ((), ()) if stale else (builder.claims(proto.graph), builder.names(proto.graph, scope))
     return FileNetwork(builder.graph, scope, title, metadata, claims, names)
 

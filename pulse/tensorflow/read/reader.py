@@ -1,16 +1,13 @@
 """Read a GraphDef or a SavedModel into a FileNetwork."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from onnx import GraphProto, TensorProto, helper
-
 from pulse.dim import SymbolScope
 from pulse.errors import LoadError
+from pulse.infer.inputs import DeclaredInput, input_facts
 from pulse.infer.network import FileNetwork
-from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.graph_node import GraphNode, NodeOutput, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
@@ -84,7 +81,6 @@ def _read_signature(
         nodes,
         signature.inputs,
         signature.outputs,
-        (),
         _without_slots(inputs),
         _without_slots(constants),
     )
@@ -104,29 +100,33 @@ def _read_graph(
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
         raise LoadError(f"{contents.title}: every tensor is read by some node, so there is no output")
-    tensors = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
-    for name, tensor in tensors.items():
+    requested = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
+    for name, tensor in requested.items():
         if tensor.node not in nodes:
-            listed = ", ".join(node.name for node in contents.nodes if node.op in PLACEHOLDERS) or "none"
-            raise LoadError(f"no input is called {name}; the inputs are {listed}")
-    sounds = [node for node in contents.nodes if node.op == WAV_DECODER]
-    tensors = {
-        str(output): output for node in sounds for output in (NodeOutput(node.name), NodeOutput(node.name, 1))
-    } | tensors
+            known_names = ", ".join(node.name for node in contents.nodes if node.op in PLACEHOLDERS)
+            raise LoadError(f"no input is called {name}; the inputs are {known_names or 'none'}")
+    decoders = [node.name for node in contents.nodes if node.op == WAV_DECODER]
+    decoded = [NodeOutput(name, slot) for name in decoders for slot in range(2)]
+    fed = {str(tensor): tensor for tensor in decoded} | requested
     flat = prepare_graph(
-        contents.nodes, contents.library, contents.title, _names(fetches), list(tensors.values())
+        contents.nodes, contents.library, contents.title, _names(fetches), list(fed.values())
     )
     effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
-    needed = flat.find_needed([*_names(fetches), *effects], list(tensors.values()), controls=False)
-    for node in needed.values():
-        if node.op in PLACEHOLDERS:
-            tensors.setdefault(node.name, NodeOutput(node.name))
-    tensors_read = {source for node in needed.values() for source in node.inputs} | set(fetches.values())
-    ends = {*input_values, *constant_values}
-    tensors = {name: source for name, source in tensors.items() if source in tensors_read or name in ends}
-    order = {name: index for index, name in enumerate(nodes)}
-    listed = sorted(tensors.items(), key=lambda item: (order[item[1].node], item[1].slot))
-    return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
+    needed = flat.find_needed([*_names(fetches), *effects], list(fed.values()), controls=False)
+    placeholders = {node.name: NodeOutput(node.name) for node in needed.values() if node.op in PLACEHOLDERS}
+    tensors_read = {tensor for node in needed.values() for tensor in node.inputs} | set(fetches.values())
+    used = {
+        name: tensor
+        for name, tensor in (placeholders | fed).items()
+        if tensor in tensors_read or name in requested
+    }
+    return _model(contents, nodes, _in_file_order(used, nodes), fetches, input_values, constant_values)
+
+
+def _in_file_order(tensors: Mapping[str, NodeOutput], nodes: Iterable[str]) -> dict[str, NodeOutput]:
+    """Return the tensors in the order of their nodes."""
+    positions = {name: index for index, name in enumerate(nodes)}
+    return dict(sorted(tensors.items(), key=lambda item: (positions[item[1].node], item[1].slot)))
 
 
 def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
@@ -186,32 +186,29 @@ def _model(
     nodes: Mapping[str, GraphNode],
     tensors: Mapping[str, NodeOutput],
     fetches: Mapping[str, NodeOutput],
-    targets: Sequence[str],
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
 ) -> tuple[FileNetwork, FlatGraph]:
     scope = SymbolScope()
-    values = [_value_info(name, tensor, nodes[tensor.node]) for name, tensor in tensors.items()]
-    facts = input_facts(GraphProto(input=values), inputs, scope, constants)
+    declared = [_declared_input(name, tensor, nodes[tensor.node]) for name, tensor in tensors.items()]
+    facts = input_facts(declared, inputs, scope, constants)
     fed = {tensor: facts[name] for name, tensor in tensors.items()}
     names = [tensor.node for tensor in fetches.values()]
     graph = prepare_graph(contents.nodes, contents.library, contents.title, names, list(fed))
-    request = Request(fetches, tuple(targets), fed, contents.values, True)
+    request = Request(fetches, feeds=fed, values=contents.values)
     labels = {tensor: name for name, tensor in tensors.items()}
     return build_model(graph, contents.library, request, scope, labels), graph
 
 
-def _value_info(name: str, tensor: NodeOutput, node: GraphNode) -> Any:
-    """Return the type and shape of an input by its node, in the form of ONNX."""
+def _declared_input(name: str, tensor: NodeOutput, node: GraphNode) -> DeclaredInput:
+    """Return an input with the type and shape that its node states."""
     type_, dims = _stated_type(node, tensor)
-    dtype = type_.known_type if type_ is not None else None
-    if type_ is not None and dtype is None and node.op in PLACEHOLDERS:
+    if type_ is not None and (type_.known_type is None or type_.is_complex):
         raise LoadError(
             f"input {name}: a tensor of {type_} is not supported; give a tensor after it as the input"
         )
-    dtype_code = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]
-    return helper.make_tensor_value_info(name, dtype_code, shape)
+    sizes = None if dims is None else tuple(_dim(dims, axis) for axis in range(len(dims)))
+    return DeclaredInput(name, None if type_ is None else type_.known_type, sizes)
 
 
 def _stated_type(

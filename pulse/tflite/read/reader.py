@@ -2,22 +2,21 @@
 
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, helper
 
 from pulse.dim import SymbolScope
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
+from pulse.infer.inputs import DeclaredInput, check_given, input_facts
 from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_model_constant
 from pulse.metadata import Codes, codes_entry
-from pulse.onnx.read.inputs import check_given, input_facts
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
 from pulse.support.wording import spell
@@ -68,8 +67,11 @@ def read(
     index = 0 if signature is None else signature.subgraph
     scope = SymbolScope()
     names = _port_names(file.subgraphs[index], signature, title)
-    ports = _ports(file.subgraphs[index], names[0], inputs)
-    facts = input_facts(ports, inputs, scope, constants)
+    declared = [
+        _declared_input(file.subgraphs[index].tensors[number], name, name in inputs)
+        for number, name in names[0].items()
+    ]
+    facts = input_facts(declared, inputs, scope, constants)
     builder = _Builder(file, index, scope, title)
     return builder.model(facts, *names)
 
@@ -109,23 +111,14 @@ def _port_names(
     return names_by_signature[0], names_by_signature[1]
 
 
-def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
-    """Return the inputs in the form that ``input_facts`` reads; the caller sets the sizes of ``sized_names``."""
-    values = [_port(graph.tensors[index], name, name in sized_names) for index, name in names.items()]
-    return helper.make_graph([], "inputs", values, [])
-
-
-def _port(tensor: Tensor, name: str, sized: bool) -> Any:
-    if tensor.dtype is None or tensor.dtype.kind == "c":
+def _declared_input(tensor: Tensor, name: str, sized: bool) -> DeclaredInput:
+    """Return an input as the file declares it; if it is ``sized``, the caller sets its sizes."""
+    if tensor.dtype is None or tensor.is_complex:
         raise LoadError(f"input {name}: type {tensor.type_name} is not supported")
-    return helper.make_tensor_value_info(
-        name,
-        helper.np_dtype_to_tensor_dtype(tensor.dtype),
-        None if tensor.shape is None else _dims(tensor.shape, sized),
-    )
+    return DeclaredInput(name, tensor.dtype, None if tensor.shape is None else _dims(tensor.shape, sized))
 
 
-def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
+def _dims(shape: Sequence[int], sized: bool) -> tuple[int | str, ...]:
     """Return sizes, with names for open ones. Unless the caller sets it, an open batch (the first of several axes) is
     1 as in LiteRT.
     """
@@ -133,7 +126,7 @@ def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
     symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
     if sized and shape and shape[0] < 0:
         symbols.setdefault(0, BATCH)
-    return [symbols.get(axis, abs(size)) for axis, size in enumerate(shape)]
+    return tuple(symbols.get(axis, abs(size)) for axis, size in enumerate(shape))
 
 
 def _variable_name(handle: Operator, index: int) -> str:
