@@ -23,6 +23,8 @@ _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
 """Commas outside brackets; ``max(0,T-1)`` has one inside."""
 MAX_AXES = 64
 """Maximum number of axes of a tensor in numpy."""
+MAX_EXACT_F32 = 1 << 24
+"""Integers up to here are exact in f32; sums of integers that stay below are exact in any order."""
 
 DTYPES: dict[str, DType] = {
     "f16": np.dtype(np.float16),

@@ -12,15 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.facts import Array, DType
+from pulse.facts import MAX_EXACT_F32, Array, DType
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.read.file import Quantization, Tensor
 
-MAX_EXACT_INTEGER = 1 << 24
-"""Whole numbers up to here are exact in f32."""
 X_DIGIT, W_DIGIT = 256, 16
 """The factors of the high parts if codes or weights are split, so that their sums are exact in f32."""
 
@@ -127,13 +125,13 @@ def exact_sum(
         sums = np.abs(part).sum(axis=summed) * largest_x
         return float((sums if added is None else sums + np.abs(added)).max(initial=0))
 
-    if largest_sum(weights, largest, bias) <= MAX_EXACT_INTEGER:
+    if largest_sum(weights, largest, bias) <= MAX_EXACT_F32:
         return apply(x, weights.astype(np.float32), None if bias is None else bias.astype(np.float32), "sum")
     parts = [(weights, 1)]
-    if largest_sum(weights, X_DIGIT - 1, None) > MAX_EXACT_INTEGER:
+    if largest_sum(weights, X_DIGIT - 1, None) > MAX_EXACT_F32:
         high = np.floor_divide(weights, W_DIGIT)
         parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
-    if any(largest_sum(part, X_DIGIT, None) > MAX_EXACT_INTEGER for part, _ in parts):
+    if any(largest_sum(part, X_DIGIT, None) > MAX_EXACT_F32 for part, _ in parts):
         raise node.error(
             "a sum of this many products of codes cannot be computed exactly; make the layer smaller"
         )

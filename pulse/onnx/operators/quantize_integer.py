@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, DType, TypedFact
+from pulse.facts import MAX_EXACT_F32, Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import conv
@@ -23,8 +23,6 @@ from pulse.ops.slice import Slice
 from pulse.support.wording import spell
 from pulse.typed import known_value
 
-MAX_EXACT_INTEGER = 1 << 24
-"""Integers up to here are exact in f32."""
 BYTE_DTYPES = (np.dtype(np.uint8), np.dtype(np.int8))
 MAX_CODE = 255.0
 """The largest magnitude of an 8-bit number minus its zero point."""
@@ -145,7 +143,7 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
     starts, total = [0], 0.0
     for index, term in enumerate(terms.tolist()):
         total += term
-        if total >= MAX_EXACT_INTEGER:
+        if total >= MAX_EXACT_F32:
             starts.append(index)
             total = term
     return starts if len(starts) <= MAX_PARTS else None
@@ -165,12 +163,12 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
             point = as_one(node, node.input(zero), f"{name}_zero")
         operands.append(subtract_zero(node, node.input(slot), point, name))
     kernel = node.graph.fact(operands[1]).shape[1:]
-    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT_INTEGER
+    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT_F32
     largest = _largest_magnitude(node, operands[1])
     largest_sum = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = MAX_CODE * float(largest_sum) < MAX_EXACT_INTEGER
+    exact = MAX_CODE * float(largest_sum) < MAX_EXACT_F32
     wide = F32 if exact else I32
     part = replace(
         node,

@@ -5,12 +5,11 @@ from functools import partial
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import MAX_EXACT_F32, Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose, matrix_transpose
 from pulse.tflite.codes import (
-    MAX_EXACT_INTEGER,
     X_DIGIT,
     activate,
     clamp_wide,
@@ -116,9 +115,9 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     if weights.data is not None:
         max_codes[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
-    if not depth.is_const or int(depth) * max_codes[0] * max_codes[1] > MAX_EXACT_INTEGER:
+    if not depth.is_const or int(depth) * max_codes[0] * max_codes[1] > MAX_EXACT_F32:
         raise node.error(
-            f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT_INTEGER}; keep it in floats"
+            f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT_F32}; keep it in floats"
         )
     assert max(max_codes) <= X_DIGIT
     _, quantization = quantized_output(node)
