@@ -7,7 +7,8 @@ import numpy as np
 
 from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
-from pulse.dim import TDim, dim_max
+from pulse.dim import TDim, dim_max, dim_min
+from pulse.dim.atoms import Min
 from pulse.facts import Shape, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
@@ -150,6 +151,33 @@ def _joined_fill(graph: TypedGraph, outlet: OutletId) -> float | None:
     return float(fill)
 
 
+def _shift_by_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
+    """Make a part of one number before all frames but the last ones, ``min(k, n)`` long for n frames, a padding.
+
+    That is how the size of ``zeros_like(x[:k])`` is written before ``x[:-k]``, if x may be shorter than k.
+    """
+    if len(node.inputs) != 2:
+        return None
+    part, cut = node.inputs[0], graph.node(node.inputs[1])
+    if not isinstance(cut.op, Slice) or (cut.op.axis, cut.op.start, cut.op.step) != (op.axis, 0, 1):
+        return None
+    before, size = (graph.fact(outlet).shape[op.axis] for outlet in (part, cut.inputs[0]))
+    smallest = before.only_atom
+    options = smallest.options if isinstance(smallest, Min) else ()
+    count = next((option for option in options if option.is_const), None)
+    if count is None or before != dim_min(size, count) or before + cut.op.end != size:
+        return None
+    fill = _joined_fill(graph, part)
+    if fill is None:
+        return None
+    patch = Patch(graph)
+    pads = [NO_PAD] * graph.fact(first_output(node)).rank
+    pads[op.axis] = (count, TDim.of(0))
+    padded = patch.wire(f"{node.name}.padded", Pad(tuple(pads), fill=fill), [patch.tap(cut.inputs[0])])
+    patch.shunt(first_output(node), patch.wire(node.name, Slice(op.axis, TDim.of(0), size), padded)[0])
+    return patch
+
+
 def _pad_with_joined_edges(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
     """Make copies of the first frame before a stream, and of the last one after it, a padding."""
     for slot, source in enumerate(node.inputs):
@@ -198,6 +226,12 @@ PADS = (
         "pad_with_joined_edges",
         "copies of the first frame before a stream, and of the last one after it, are its padding",
         _pad_with_joined_edges,
+        (Concat,),
+    ),
+    Rewrite(
+        "shift_by_joined_fill",
+        "one number for each of the first frames, joined to the frames before the last ones, is a shift",
+        _shift_by_joined_fill,
         (Concat,),
     ),
     Rewrite(

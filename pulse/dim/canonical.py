@@ -12,6 +12,7 @@ The identities used, all exact for negative values too (floor division):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from math import gcd
 
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Indicator, Max, Min
@@ -42,6 +43,7 @@ def common_scope(*dims: TDim) -> DimScope | None:
 def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
     """Return the canonical dim of a sum; takes ownership of the dict."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    const = _join_min_and_max(terms, const)
     _mirror_quotients(terms)
     sorted_terms = tuple(sorted(terms.items(), key=_term_key))
     return TDim(sorted_terms, const, scope if sorted_terms else None)
@@ -214,6 +216,36 @@ def _merge(left: Monomial, right: Monomial) -> Monomial:
     return tuple(
         a for i, a in enumerate(atoms) if not isinstance(a, Indicator) or i == 0 or atoms[i - 1] != a
     )
+
+
+def _join_min_and_max(terms: dict[Monomial, int], const: int) -> int:
+    """Replace ``min(a, b) + max(a + c, b + c)`` by ``a + b + c``, in place; return the new constant."""
+    atoms = [monomial[0] for monomial in terms if len(monomial) == 1]
+    for low, high in product(*([a for a in atoms if isinstance(a, kind)] for kind in (Min, Max))):
+        shift = _shift(low, high)
+        counts = terms.get((low,), 0), terms.get((high,), 0)
+        if shift is None or counts[0] * counts[1] <= 0:
+            continue
+        count = min(counts, key=abs)
+        total = low.args[0] + low.args[1] + shift
+        const += count * total.const
+        for monomial, c in (*total.terms, ((low,), -1), ((high,), -1)):
+            terms[monomial] = terms.get(monomial, 0) + count * c
+            if not terms[monomial]:
+                del terms[monomial]
+    return const
+
+
+def _shift(low: Atom, high: Atom) -> int | None:
+    """Return the constant c with which ``low`` is ``min(a, b)`` and ``high`` is ``max(a + c, b + c)``, or None."""
+    if len(low.args) != 2 or len(high.args) != 2:
+        return None
+    left, right = low.args
+    for first, second in (high.args, high.args[::-1]):
+        shift = first - left
+        if shift.is_const and second - right == shift:
+            return shift.const
+    return None
 
 
 def _mirror_quotients(terms: dict[Monomial, int]) -> None:

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.loading.format_registry import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
 from pulse.models import Model
@@ -21,7 +20,6 @@ from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
 from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import preserve_state
-from pulse.torch.states import describe_states, keep_states
 
 _EXPORT_LOCK = threading.RLock()
 """One export at a time: PyTorch's exporter changes the process while it runs."""
@@ -126,15 +124,12 @@ def convert_module(
             _warn(title, conversion.find_time())
         compared_lengths = read_lengths(lengths, conversion.call.frames)
         conversion.keep_buffers()
-        onnx_export = conversion.export(opset)
-        _warn(title, onnx_export.notes)
-        read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
-        model = keep_states(read, conversion.state_leaves)
-        _warn(title, describe_states(model))
-        times = conversion.call.axes or model.variables or dynamic is not None
-        _warn(title, [] if times else [describe_no_time()])
-        if compare:
-            _warn(title, conversion.compare(model, onnx_export, compared_lengths))
+        times = conversion.call.axes or conversion.state_leaves or dynamic is not None
+        notes = [] if times else [describe_no_time()]
+        try:
+            model, onnx_export = conversion.convert(opset, compared_lengths, compare, notes)
+        finally:
+            _warn(title, notes)
     for tensor in onnx_export.tensors.values():
         release_pages(tensor)
     if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= MIN_MAPPED_BYTES:

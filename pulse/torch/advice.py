@@ -80,10 +80,10 @@ def author_line(error: BaseException) -> str:
 
 
 def plain_message(text: object) -> str:
-    """Return a message of PyTorch without colours, graphs and traces, cut to whole lines."""
+    """Return a message of PyTorch in one line, without colours, graphs and traces."""
     lines: list[str] = []
     for line in _COLOUR.sub("", str(text)).strip().splitlines():
         if lines and (line.startswith(_ENDINGS) or sum(map(len, lines)) + len(line) > MAX_REASON_LENGTH):
             break
-        lines.append(line)
-    return "\n".join(lines).strip()[: 2 * MAX_REASON_LENGTH]
+        lines.append(line.strip())
+    return " ".join(filter(None, lines))[: 2 * MAX_REASON_LENGTH]

@@ -1,11 +1,12 @@
 """Conversion: from a PyTorch module to a model, step by step."""
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from pulse.errors import FactError, LoadError
+from pulse.errors import FactError, InputError, LoadError, PulseError
+from pulse.loading.format_registry import read_onnx
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
 from pulse.torch.advice import describe_branches
@@ -14,7 +15,7 @@ from pulse.torch.axes import InputAxes, describe_time, find_time
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
-from pulse.torch.lengths import Lengths
+from pulse.torch.lengths import Lengths, split_multiple
 from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype
 from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
@@ -22,8 +23,10 @@ from pulse.torch.quiet_exporter import silence_exporter
 from pulse.torch.states import (
     BUFFERS,
     StateLeaf,
+    describe_states,
     find_buffers,
     find_states,
+    keep_states,
     name_results,
     require_equal_calls,
     with_buffers,
@@ -106,10 +109,69 @@ class Conversion:
                 ExportRequest(torch, self.module, self.call, opset, self._title, outputs, self._state)
             )
 
-    def compare(self, model: Model, onnx_export: Export, lengths: Sequence[Lengths] | None) -> list[str]:
+    def convert(
+        self, opset: int | None, lengths: Sequence[Lengths] | None, compare: bool, notes: list[str]
+    ) -> tuple[Model, Export]:
+        """Return the model and its export; add to the notes. Raises as ``export`` and ``compare``.
+
+        If the example decides a condition on lengths so that the model is right for few of them (``if n % 4: pad``), an
+        example that is one frame longer is tried too.
+        """
+        example = self.call
+        try:
+            return self._convert(opset, lengths, compare, notes)
+        except (FactError, LoadError):
+            if compare and self._branches and self._lengthen_example():
+                with suppress(PulseError):
+                    return self._convert(opset, lengths, compare, notes, [example.frames])
+            raise
+
+    def _convert(
+        self,
+        opset: int | None,
+        lengths: Sequence[Lengths] | None,
+        compare: bool,
+        notes: list[str],
+        besides: Sequence[Lengths] = (),
+    ) -> tuple[Model, Export]:
+        self._branches = []
+        onnx_export = self.export(opset)
+        self._branches = onnx_export.branches
+        notes += onnx_export.notes
+        read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
+        model = keep_states(read, self.state_leaves)
+        notes += describe_states(model)
+        if compare:
+            notes += self.compare(model, onnx_export, lengths, besides)
+        return model, onnx_export
+
+    def _lengthen_example(self) -> bool:
+        """Make the example one frame longer; return whether the module takes it. False if it has states."""
+        if not self.call.axes or self.state_leaves:
+            return False
+        arguments = dict(self.call.arguments)
+        for name, axes in self.call.axes.items():
+            for axis, symbol in axes.items():
+                frames = arguments[name].shape[axis]
+                order = self._torch.arange(frames + split_multiple(symbol)[0]) % frames
+                arguments[name] = arguments[name].index_select(axis, order.to(arguments[name].device))
+        self.call = replace(self.call, arguments=arguments)
+        with suppress(InputError), self._quiet_conversion():
+            self._run_example()
+            return True
+        return False
+
+    def compare(
+        self,
+        model: Model,
+        onnx_export: Export,
+        lengths: Sequence[Lengths] | None,
+        besides: Sequence[Lengths] = (),
+    ) -> list[str]:
         """Run the module and its model, at the length of the example and others. Returns notes.
 
-        Raises LoadError: they differ.
+        besides  more lengths at which they are compared
+        Raises   LoadError: they differ.
         """
         with silence_exporter():
             typed = self._analyse(model, onnx_export.branches)
@@ -131,6 +193,8 @@ class Conversion:
                 branches=onnx_export.branches,
             )
             notes = comparison.require_equal(lengths, onnx_export.trims)
+            if besides:
+                comparison.require_equal(besides)
             if model.variables:
                 require_equal_calls(self._title, oracle, typed, examples, model.variables)
         return notes

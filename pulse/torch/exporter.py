@@ -18,8 +18,9 @@ from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.replacements.branches import note_branches
 from pulse.torch.replacements.filling_caches import keep_full_caches
 from pulse.torch.replacements.functions import replace_functions
+from pulse.torch.replacements.given_masks import keep_given_masks
 from pulse.torch.replacements.layer_stack import keep_layer_stack
-from pulse.torch.replacements.loop_scans import roll_loops
+from pulse.torch.replacements.loop_scans import LOOP_HELP, roll_loops
 from pulse.torch.replacements.loops import FrameLoops
 from pulse.torch.replacements.named_axes import keep_named_axes
 from pulse.torch.replacements.new_buffers import keep_no_buffers
@@ -32,6 +33,9 @@ from pulse.torch.replacements.whole_numbers import keep_whole_numbers
 
 _FIXED_AXIS = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _OPERATOR = re.compile(r"op='\w+\.(\w+)'")
+OPEN_LOOP = (
+    "only some steps of a loop over frames are exported, and those of the one in {lines} were not joined"
+)
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
@@ -194,11 +198,12 @@ def _export(request: ExportRequest) -> Export:
         positional = (*positional, no_names)
     loops = FrameLoops(torch)
     with (
-        keep_recurrent_layers(torch),
+        keep_recurrent_layers(torch, loops),
         keep_sizes(torch, module, loops),
         keep_whole_numbers(torch, module, request.run, state.restore_eval),
         keep_small_constants(),
         keep_named_axes(torch),
+        keep_given_masks(torch),
         replace_functions(torch, module, loops) as functions,
         keep_no_buffers(torch, module),
         keep_layer_stack(),
@@ -206,7 +211,7 @@ def _export(request: ExportRequest) -> Export:
         _export_calls(torch, module, call),
         note_branches(torch) as branches,
     ):
-        with _failures_as_load_errors(call, request.title, functions.complex_calls):
+        with _failures_as_load_errors(call, request.title, functions.complex_calls, loops):
             onnx_program = torch.onnx.export(
                 module,
                 positional,
@@ -275,18 +280,26 @@ def _trace(request: ExportRequest) -> Export:
 
 @contextlib.contextmanager
 def _failures_as_load_errors(
-    call: ModuleCall, title: str, complex_calls: Sequence[tuple[str, str]] = ()
+    call: ModuleCall,
+    title: str,
+    complex_calls: Sequence[tuple[str, str]] = (),
+    loops: FrameLoops | None = None,
 ) -> Generator[None]:
     """Raise LoadError in place of any error of PyTorch's exporter, which promises none.
 
     complex_calls  the functions of complex tensors that are not replaced, and the lines that call them
+    loops          the loops over frames, of which the exporter has seen some steps
     """
     try:
         yield
     except LoadError:
         raise
     except Exception as error:
-        raise LoadError(_failure(error, call, title, complex_calls)) from error
+        reason = _failure(error, call, title, complex_calls)
+        lines = ", ".join(loop.origin for loop in loops.open_loops) if loops else ""
+        raise LoadError(
+            f"{reason}; {OPEN_LOOP.format(lines=lines)}; {LOOP_HELP}" if lines else reason
+        ) from error
 
 
 def _failure(
@@ -307,12 +320,12 @@ def _failure(
         )
         return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_HELP}"
     if any(word in reason for word in _BAKED_WORDS):
-        return f"{title}: PyTorch's exporter has baked a length in: {reason}\n{BAKED_HELP}"
+        return f"{title}: PyTorch's exporter has baked a length in: {reason}; {BAKED_HELP}"
     if "data-dependent" in reason:
         line = author_line(cause)
         return (
             f"{title}: {f'in {line}, ' if line else ''}a size or a condition depends on the values of a tensor: "
-            f"{reason.splitlines()[0]}\n{DATA_HELP}"
+            f"{reason}; {DATA_HELP}"
         )
     if "complex" in reason:
         function = _OPERATOR.search(reason)
@@ -322,9 +335,9 @@ def _failure(
         where = (
             f"complex numbers in {lines[0]} ({function[1]})" if lines and function else "complex numbers here"
         )
-        return f"{title}: PyTorch's exporter does not support {where}: {reason}\n{COMPLEX_HELP}"
+        return f"{title}: PyTorch's exporter does not support {where}: {reason}; {COMPLEX_HELP}"
     return (
-        f"{title}: PyTorch's exporter fails: {type(cause).__name__}: {reason}\n"
+        f"{title}: PyTorch's exporter fails: {type(cause).__name__}: {reason}; "
         "see that the module runs on the example, then that torch.export.export takes it"
     )
 

@@ -12,6 +12,7 @@ from pulse.torch.replacements.loop_values import (
     are_equal,
     are_steps,
     constant_numbers,
+    depends_on,
     find_levels,
     is_frame,
 )
@@ -184,10 +185,10 @@ class _Body:
             frame = self._find_frame(values)
             if frame is not None:
                 return frame
-        if (
-            levels[0] is None
-            and any(level is not None for level in levels)
-            and all(level is None or level < step for step, level in enumerate(levels))
+        if levels[0] is None and (
+            all(level is None or level < step for step, level in enumerate(levels))
+            if any(level is not None for level in levels)
+            else all(map(depends_on, values[1:], values))
         ):
             return self._operation(values) if are_steps(values) else self._add_state(values)
         constants = [constant_numbers(value) for value in values]

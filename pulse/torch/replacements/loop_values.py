@@ -30,6 +30,20 @@ def find_levels(graph: Any, loop: FrameLoop, peeled: int) -> dict[int, int]:
     return levels
 
 
+def depends_on(value: Any, source: Any) -> bool:
+    """Return whether a value is computed from another one."""
+    todo, seen = [value], set[int]()
+    while todo:
+        node = todo.pop().producer()
+        if node is None or id(node) in seen:
+            continue
+        if any(input_value is source for input_value in node.inputs):
+            return True
+        seen.add(id(node))
+        todo += [input_value for input_value in node.inputs if input_value is not None]
+    return False
+
+
 def constant_numbers(value: Any) -> Any:
     """Return the numbers of a constant, or None for other values."""
     if value.const_value is not None:

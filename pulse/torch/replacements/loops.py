@@ -5,6 +5,7 @@
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -88,6 +89,12 @@ class FrameLoops:
         self._real: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}
         self.all_loops: list[FrameLoop] = []
+        self._joined: set[int] = set()
+
+    @property
+    def open_loops(self) -> list[FrameLoop]:
+        """The loops whose frames are not joined."""
+        return [loop for loop in self.all_loops if loop.loop_index not in self._joined]
 
     def _is_known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
@@ -99,8 +106,10 @@ class FrameLoops:
         self.all_loops.append(loop)
         return loop
 
-    def steps(self, frames: Any, first: int = 0) -> list[LoopStep]:
-        """Begin a loop; return the positions of its steps that are exported."""
+    def steps(self, frames: Any, first: int = 0) -> Sequence[int]:
+        """Begin a loop; return the positions of its steps that are exported: all steps of a constant number."""
+        if isinstance(frames, int):
+            return range(first, first + frames)
         loop = self.begin(frames, first)
         return [LoopStep.of(loop, step) for step in range(EXPORTED_STEPS)]
 
@@ -321,7 +330,8 @@ class FrameLoops:
         return True
 
     def _end(self, loop: FrameLoop) -> None:
-        """End the loop: frames that are unbound from here on belong to another one."""
+        """End the loop, whose frames are joined: those that are unbound from here on belong to another one."""
+        self._joined.add(loop.loop_index)
         self._unbound = {key: unbound for key, unbound in self._unbound.items() if unbound is not loop}
 
     def _join_parts(self, name: str, tensors: Any, dim: int) -> list[Any] | None:
@@ -334,6 +344,30 @@ class FrameLoops:
             return None
         parts = [tensors[count * step : count * (step + 1)] for step in range(EXPORTED_STEPS)]
         return [self._note_and_give(getattr(self._torch, name)(part, dim), part[0]) for part in parts]
+
+    def _loop_of_results(self, tensors: Any) -> FrameLoop | None:
+        """Return the loop whose steps have left these results, one each, in order; None if there is no such loop.
+
+        The first one may come from elsewhere: a frame with the index 0, or the state before the first step, if each
+        step leaves the state that it begins with.
+        """
+        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
+        if None in marks[1:] or len({mark[0] for mark in marks if mark}) != 1:
+            return None
+        steps = [step for _, step in marks[1:]]
+        of_own_steps = steps == list(range(1, EXPORTED_STEPS))
+        if marks[0] is None:
+            begins_apart = of_own_steps or steps == list(range(EXPORTED_STEPS - 1))
+            if not begins_apart or not self._have_one_shape(*tensors[:2]):
+                return None
+        elif marks[0][1] or not of_own_steps:
+            return None
+        return self.all_loops[marks[1][0]]
+
+    def _have_one_shape(self, left: Any, right: Any) -> bool:
+        return len(left.shape) == len(right.shape) and all(
+            self._is_known_true(size == other) for size, other in zip(left.shape, right.shape)
+        )
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each, and others before them."""
@@ -348,12 +382,9 @@ class FrameLoops:
             joined = self._join(name, tensors[-EXPORTED_STEPS:], dim)
             join = getattr(self._torch, name)
             return joined if joined is None else self._torch.cat([join(others, dim), joined], dim)
-        loop_steps: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
-        if None in loop_steps or len({loop_index for loop_index, _ in loop_steps}) > 1:
+        loop = self._loop_of_results(tensors)
+        if loop is None:
             return None
-        if [step for _, step in loop_steps] != list(range(EXPORTED_STEPS)):
-            return None
-        loop: FrameLoop = self.all_loops[loop_steps[0][0]]
         first = tensors[0]
         dim %= first.dim() + (name == "stack")
         shape = list(first.shape)

@@ -8,6 +8,8 @@ from pulse.torch.replacements.loops import FrameLoops
 
 RUNNING_FUNCTIONS = ("cumprod", "logcumsumexp", "cummax", "cummin")
 """The names of PyTorch's functions."""
+MAX_UNROLLED = 256
+"""Maximum size of an axis of constant size along which a result runs; a longer one is left to the exporter."""
 
 
 def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
@@ -15,7 +17,7 @@ def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, d
 
     ONNX has no such operators: each is a loop whose state is the result so far.
     """
-    if not isinstance(x.shape[dim], torch.SymInt):
+    if not x.dim() or (isinstance(x.shape[dim], int) and not 0 < x.shape[dim] <= MAX_UNROLLED):
         return None
     x = x if dtype is None else x.to(dtype)
     dim %= x.dim()

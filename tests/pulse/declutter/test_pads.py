@@ -96,6 +96,21 @@ def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | s
     assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
 
 
+@pytest.mark.parametrize(("count", "kept", "fires"), [(1, 1, True), (3, 3, True), (3, 2, False)])
+def test_numbers_for_the_first_frames_before_all_but_the_last_ones_are_a_shift(
+    count: int, kept: int, fires: bool
+) -> None:
+    """``cat([zeros_like(y[:count]), y[:-kept]])`` of frames y, which may be fewer than those."""
+    small = Small()
+    y = small.add("even", Slice(2, small.dim("0"), small.dim("T"), 2), small.x)
+    first = small.add("first", Expand((TDim.of(1), TDim.of(4), small.dim(f"min((T+1)/2,{count})"))), 2.0)
+    rest = small.add("rest", Slice(2, small.dim("0"), small.dim(f"max((T+1)/2-{kept},0)")), y)
+    result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), first, rest)))
+    assert fired["shift_by_joined_fill"] == fires
+    if fires:
+        assert verify(result, 2, lengths=[1, 2, 6, 7, 17], backend="numpy").require().equal
+
+
 def test_joined_copies_of_other_frames_stay() -> None:
     small = Small()
     second = small.add("second", Slice(2, small.dim("1"), small.dim("2")), small.x)

@@ -69,6 +69,28 @@ def test_attention_with_kept_frames_streams_up_to_a_context() -> None:
     pulse.verify(model, pulse=2, max_context=40).require()
 
 
+class StreamedTransformer(nn.Module):
+    """PyTorch's own layers, with masks whose values they compare with a causal mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16, batch_first=True), 1)
+        self.memory = nn.Parameter(torch.randn(1, 5, 8))
+
+    def forward(self, x: Any) -> Any:
+        places = torch.arange(x.shape[1])
+        distance = places[:, None] - places
+        mask = (distance < 0) | (distance > 5)
+        return self.decoder(self.encoder(x, mask=mask), self.memory, tgt_mask=mask)
+
+
+def test_masks_that_are_passed_to_transformers_stream() -> None:
+    torch.manual_seed(0)
+    typed = pulse.from_torch(StreamedTransformer(), torch.randn(1, 16, 8), {"x": {1: "T"}}).analyse()
+    pulse.verify(typed.declutter(), pulse=4).require()
+
+
 class StreamedDualPath(nn.Module):
     """Chunks that overlap by half, a layer over the frames of each one, and the chunks added again."""
 

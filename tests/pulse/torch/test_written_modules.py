@@ -172,6 +172,20 @@ def test_written_modules_stream(
     stream_module(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
 
 
+def padded_if_needed(x: Any) -> Any:
+    """Filled up to whole groups of four frames, whose means are repeated."""
+    length = x.shape[-1]
+    if length % 4 != 0:
+        x = F.pad(x, (0, 4 - length % 4))
+    return x.unflatten(-1, (-1, 4)).mean(-1).repeat_interleave(4, -1)[..., :length]
+
+
+def test_a_condition_on_the_rest_of_a_length_is_decided_for_other_lengths() -> None:
+    """An example of whole groups decides that nothing is filled up; one of a frame more serves all lengths."""
+    for frames in (40, 41):
+        stream_module(Written(padded_if_needed), torch.randn(1, 2, frames), 2, 4)
+
+
 def test_an_onnxscript_with_a_moved_constant_check_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
     warning = pytest.warns(

@@ -123,9 +123,40 @@ def two_results_of_each_step(self: Any, x: Any) -> Any:
     return torch.cat(outputs, 1), torch.stack(outputs, 1)
 
 
+def first_frame_by_number(self: Any, x: Any) -> Any:
+    """An energy normalisation (PCEN) whose first step takes the frame with the index 0."""
+    states = list[Any]()
+    for t in range(x.shape[1]):
+        states.append(x[:, 0] if t == 0 else 0.9 * states[-1] + 0.1 * x[:, t])
+    return torch.stack(states, 1)
+
+
+def states_before_and_after(self: Any, x: Any) -> Any:
+    """Gains that move within each step, from the state before it to the one after it."""
+    h, before, after = torch.ones(1, 3), list[Any](), list[Any]()
+    for frame in x.unbind(1):
+        before.append(h)
+        h = 0.9 * h + frame
+        after.append(h)
+    return torch.stack(before, 1), torch.stack(after, 1)
+
+
+def counted_frames(self: Any, x: Any) -> Any:
+    """A running mean; the number of frames is a state that depends on no frame."""
+    count, mean, means = x.new_zeros(1, 1), torch.zeros(1, 3), list[Any]()
+    for frame in x.unbind(1):
+        count = count + 1
+        mean = mean + (frame - mean) / count
+        means.append(mean)
+    return torch.stack(means, 1)
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        first_frame_by_number,
+        states_before_and_after,
+        counted_frames,
         two_results_of_each_step,
         smoothed_from_the_first,
         first_step_differs,
@@ -208,6 +239,21 @@ def test_other_loops_are_refused_by_their_line(forward: Callable[[Any, Any], Any
     place = r"the loop over frames in test_loops\.py line \d+ cannot be exported for every length: "
     with pytest.raises(LoadError, match=f"{place}{reason}.*write it as layers"):
         pulse.from_torch(Looping(forward), torch.randn(1, 12, 3), {"x": {1: "T"}})
+
+
+def reversed_list(self: Any, x: Any) -> Any:
+    frames = list[Any]()
+    for frame in x.unbind(1):
+        frames.insert(0, 2 * frame)
+    return torch.stack(frames, 1) + x
+
+
+def test_a_failure_after_an_open_loop_names_its_line() -> None:
+    with pytest.raises(
+        LoadError, match=r"exporter fails: .*of the one in test_loops\.py line \d+ were not joined; a loop"
+    ) as caught:
+        pulse.from_torch(Looping(reversed_list), torch.randn(1, 12, 3), {"x": {1: "T"}})
+    assert "\\n" not in str(caught.value)
 
 
 def test_an_unsupported_complex_function_is_refused_by_its_line() -> None:

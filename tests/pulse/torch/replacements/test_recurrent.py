@@ -101,12 +101,45 @@ def test_both_directions_in_time_are_compared_and_refused() -> None:
         model.analyse().declutter().pulsify()
 
 
-def test_a_projection_is_not_a_node() -> None:
-    """ONNX has no LSTM with a projection: what PyTorch makes of it is compared like anything else, and refused."""
-    with pytest.raises(pulse.PulseError):
-        pulse.from_torch(
-            layer("LSTM", proj_size=4), torch.randn(1, 20, 8), {"input": {1: "T"}}
-        ).analyse().pulsify()
+class Projected(nn.Module):
+    """LSTMs with projections: over time, and in both directions over 6 bands; x [1, T, 6, 4]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bands = nn.LSTM(4, 5, proj_size=2, batch_first=True, bidirectional=True)
+        self.time = nn.LSTM(24, 8, 2, bias=False, proj_size=3, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        return self.time(self.bands(x[0])[0].flatten(1)[None])[0]
+
+
+def test_projections_are_loops() -> None:
+    torch.manual_seed(0)
+    model = pulse.from_torch(Projected(), torch.randn(1, 12, 6, 4), {"x": {1: "T"}})
+    pulse.verify(model, pulse=1).require()
+
+
+class Segments(nn.Module):
+    """A layer within segments of 8 frames, one over segments, and its states again within each (SkiM); x [1, T, 3]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer, self.last = (
+            nn.LSTM(size, 4, batch_first=True, bias=False) for size in (3, 4, 3)
+        )
+
+    def forward(self, x: Any) -> Any:
+        segments = x.unflatten(1, (-1, 8))[0]
+        states = [self.outer(state)[0].transpose(0, 1) for state in self.inner(segments)[1]]
+        return self.last(segments, tuple(state.contiguous().transpose(0, 1) for state in states))[0].flatten(
+            0, 1
+        )[None]
+
+
+def test_states_of_a_changing_batch_keep_their_size() -> None:
+    torch.manual_seed(0)
+    model = pulse.from_torch(Segments(), torch.randn(1, 32, 3), {"x": {1: "T"}}, lengths=[{"T": 48}])
+    pulse.verify(model, pulse=8).require()
 
 
 def test_the_layers_are_pytorch_s_own_afterwards() -> None:

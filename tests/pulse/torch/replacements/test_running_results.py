@@ -40,10 +40,23 @@ class Empty(nn.Module):
         return torch.logcumsumexp(torch.where(x > 1.0, x, -torch.inf), 2).clamp(min=-100.0)
 
 
+class OverChannels(nn.Module):
+    """Running results along an axis of constant size."""
+
+    def forward(self, x: Any) -> Any:
+        steps = torch.cumprod(torch.tensor([1, 3]), 0)[:, None]
+        return x.cumprod(1) + x.logcumsumexp(1) * steps, x.cummax(1).indices
+
+
 @pytest.mark.parametrize(
     ("module", "shape", "axis"),
-    [(MinGRU(), (1, 12, 3), 1), (RunningResults(), (1, 2, 12), 2), (Empty(), (1, 2, 12), 2)],
-    ids=["minGRU", "products and extremes", "nothing at first"],
+    [
+        (OverChannels(), (1, 2, 12), 2),
+        (MinGRU(), (1, 12, 3), 1),
+        (RunningResults(), (1, 2, 12), 2),
+        (Empty(), (1, 2, 12), 2),
+    ],
+    ids=["over channels", "minGRU", "products and extremes", "nothing at first"],
 )
 def test_running_results_stream(module: Any, shape: tuple[int, ...], axis: int) -> None:
     torch.manual_seed(0)
