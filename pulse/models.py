@@ -5,12 +5,10 @@ they are called, so that ``import pulse`` is fast.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeAlias, Unpack, overload
 
-from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
-from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.chunks.exported_streams import pulsify_or_reopen
 from pulse.dim import Symbol
 from pulse.infer.network import FileNetwork
@@ -21,7 +19,6 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding
 from pulse.runtimes import onnx_backend as onnx_backend
 from pulse.substitution import with_sizes
-from pulse.support.budget import count_spending
 from pulse.text.dump import dot
 from pulse.typed import TypedNetwork
 
@@ -120,24 +117,6 @@ class TypedModel(TypedNetwork):
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported_streams``.
         """
         return model_of(pulsify_or_reopen(self, symbol, pulse, **options))
-
-    def pulsify_chunks(
-        self,
-        chunking: Chunking | None = None,
-        pulse: int | None = None,
-        *,
-        symbol: str | None = None,
-        outputs: Sequence[str] | None = None,
-    ) -> "PulsedModel":
-        """Return a model that takes one chunk and its states as a stream; see ``pulse.chunks``.
-
-        The shapes state one call.
-        """
-        from pulse.declutter import declutter
-
-        with count_spending(self.spending):
-            model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs, {})
-            return model_of(pulsify_chunks(declutter(model), chunks, pulse))
 
 
 class PulsedModel(PulsedNetwork):

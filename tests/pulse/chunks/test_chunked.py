@@ -8,6 +8,8 @@ import pytest
 from onnx import ModelProto, numpy_helper
 
 import pulse
+from pulse.chunks.chunk_scan import scan_over_chunks
+from pulse.chunks.chunking import DETECT_ALL
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
@@ -192,9 +194,9 @@ def test_another_first_value_is_another_program(backend: str) -> None:
 
 def test_states_that_no_kept_output_needs_are_left_out() -> None:
     """Y alone needs all of them here; the input's own wire none."""
-    typed = pulse.load(models.swapped_states()).model.analyse()
-    assert [name for name, _, _ in typed.pulsify_chunks().buffers()] == list("abcdef")
-    only = typed.pulsify_chunks(outputs=["new_c", "new_a"])
+    model = models.swapped_states()
+    assert [name for name, _, _ in pulse.load(model).pulsify().buffers()] == list("abcdef")
+    only = pulse.load(model, outputs=["new_c", "new_a"]).pulsify()
     assert [name for name, _, _ in only.buffers()] == ["a", "b", "new_c.last"]
     assert [port.name for port in only.outputs] == ["new_c", "new_a"]
 
@@ -339,7 +341,7 @@ def test_a_symbolic_shape_is_not_a_chunk() -> None:
     with pytest.raises(
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
     ):
-        pulse.load(models.gru("time")).model.analyse().pulsify_chunks()
+        scan_over_chunks(pulse.load(models.gru("time")).model.analyse(), DETECT_ALL, None, None, {})
 
 
 def test_offline_models_stay_as_they_were(backend: str) -> None:

@@ -112,12 +112,13 @@ def test_faults_in_chunks_are_counted(backend: str) -> None:
     ]
     constants = {"table": table(ROWS, 3)[1:], "one": np.array(1)}
     feeds = {"x": np.arange(4), "state": np.array(0)}
-    typed = pulse.load(model(nodes, feeds, constants, 17, None, "rows quotient next")).model.analyse()
-    pulsed = typed.pulsify_chunks(Chunking({"state": "next"}, axes={"x": 0}, initial={"state": np.array(1)}))
-    state = compile_model(pulsed, backend).spawn()
+    proto = model(nodes, feeds, constants, 17, None, "rows quotient next")
+    chunking = Chunking({"state": "next"}, axes={"x": 0}, initial={"state": np.array(1)})
+    state = pulse.stream(pulse.load(proto, chunking=chunking), backend=backend).spawn()
     state.step(np.array([1, 2, 3, 4]))
     with pytest.raises(FaultError, match=r"rows .*1 value"):
         state.step(np.array([1, 2, 3, 6]))
-    state = compile_model(typed.pulsify_chunks(Chunking({"state": "next"}, axes={"x": 0})), backend).spawn()
+    chunking = Chunking({"state": "next"}, axes={"x": 0})
+    state = pulse.stream(pulse.load(proto, chunking=chunking), backend=backend).spawn()
     with pytest.raises(FaultError, match=r"quotient .*0"):
         state.step(np.array([1, 2, 3, 4]))

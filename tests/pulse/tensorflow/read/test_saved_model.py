@@ -108,7 +108,7 @@ def test_objects_that_are_damaged_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_saved_model_is_exported_with_its_state(tmp_path: Path) -> None:
-    program = pulse.load(stateful(tmp_path / "model")).model.analyse().pulsify_chunks(CALLED)
+    program = pulse.load(stateful(tmp_path / "model"), chunking=CALLED).pulsify()
     again = (
         pulse.load(program.to_onnx().SerializeToString())
         .model.analyse()
