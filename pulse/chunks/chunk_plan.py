@@ -24,8 +24,8 @@ def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Can
     return Candidates(
         [name for name in inputs if name not in variable_names],
         [name for name in outputs if name not in variable_names],
-        lambda name, other: inputs[name].agrees(outputs[other]),
-        lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
+        fits=lambda name, other: inputs[name].agrees(outputs[other]),
+        can_stream=lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
         signals=chunking.axes,
     )
 

@@ -25,19 +25,19 @@ class CallState:
 class Candidates:
     """The inputs and outputs that may be paired.
 
-    inputs    names, in the order of the model
-    outputs   likewise
-    agrees    whether an input and an output have one type and shape
-    streams   whether an input's shape can be that of a chunk of a stream
-    shapes    whether shapes are known, so that they may identify states that names do not
-    signals   inputs that are not states, according to the user
+    inputs        names, in the order of the model
+    outputs       likewise
+    fits          whether an output can be the next value of an input: they have one type and shape
+    can_stream    whether an input's shape can be that of a chunk of a stream
+    shapes_known  whether they are, so that they may identify states that names do not
+    signals       inputs that are not states, according to the user
     """
 
     inputs: Sequence[str]
     outputs: Sequence[str]
-    agrees: Callable[[str, str], bool]
-    streams: Callable[[str], bool]
-    shapes: bool = True
+    fits: Callable[[str, str], bool]
+    can_stream: Callable[[str], bool]
+    shapes_known: bool = True
     signals: Collection[str] = ()
 
     def pairs(self) -> tuple[CallState, ...]:
@@ -74,7 +74,7 @@ class Candidates:
             if output is None or name in self.signals:
                 continue
             other, rule = output
-            if rule.is_certain or looks_like_state(name) or not self.streams(name):
+            if rule.is_certain or looks_like_state(name) or not self.can_stream(name):
                 pairs.append(CallState(name, other, "by name"))
             elif name != self.inputs[0]:
                 doubtful.append((name, other))
@@ -84,25 +84,25 @@ class Candidates:
 
     def _next_output(self, name: str, paired_outputs: set[str]) -> tuple[str, NameRule] | None:
         for other, rule in next_names(name):
-            if other in self.outputs and other not in paired_outputs and self.agrees(name, other):
+            if other in self.outputs and other not in paired_outputs and self.fits(name, other):
                 return other, rule
         return None
 
     def _pair_by_shape(self, states: set[str], nexts: set[str]) -> list[CallState]:
         inputs = [name for name in self.inputs if name not in states]
         outputs = [name for name in self.outputs if name not in nexts]
-        if not self.shapes or len(inputs) < 2 or len(outputs) < 2:
+        if not self.shapes_known or len(inputs) < 2 or len(outputs) < 2:
             return []
         pairs: list[CallState] = []
         doubtful: list[tuple[str, str]] = []
         for name in inputs:
-            fitting = [other for other in outputs if self.agrees(name, other)]
-            rivals = [other for other in inputs if fitting and self.agrees(other, fitting[0])]
+            fitting = [other for other in outputs if self.fits(name, other)]
+            rivals = [other for other in inputs if fitting and self.fits(other, fitting[0])]
             if not fitting or name in self.signals:
                 continue
-            if not self.streams(name) and len(fitting) == len(rivals) == 1:
+            if not self.can_stream(name) and len(fitting) == len(rivals) == 1:
                 pairs.append(CallState(name, fitting[0], "by shape"))
-            elif not self.streams(name) or (name != inputs[0] and not states):
+            elif not self.can_stream(name) or (name != inputs[0] and not states):
                 doubtful.append((name, fitting[rivals.index(name) % len(fitting)]))
         if doubtful:
             self._refuse(doubtful, pairs)

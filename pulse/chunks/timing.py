@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from pulse.chunks.chunking import Chunking, Chunks
-from pulse.dim import Symbol, SymbolScope, TDim, ge
+from pulse.dim import Symbol, SymbolScope, TDim, ceil_div, ge
 from pulse.errors import PulsifyError
 from pulse.support.record import record
 
@@ -35,12 +35,12 @@ class ChunkTiming:
         lengths: dict[str, TDim] = {}
         for port in (*chunks.inputs, *chunks.outputs):
             rate = Fraction(port.frames, chunks.pulse)
-            lengths[port.name] = _ceil_div(TDim.of(symbol) * rate.numerator, rate.denominator)
+            lengths[port.name] = ceil_div(TDim.of(symbol) * rate.numerator, rate.denominator)
         return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
         """Return the number of calls until every output is complete. Raises PulsifyError: none is known."""
-        calls = _ceil_div(TDim.of(self.symbol), chunks.pulse)
+        calls = ceil_div(TDim.of(self.symbol), chunks.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))
             for port in chunks.outputs
@@ -59,7 +59,3 @@ class ChunkTiming:
                 )
             extra = max(extra, -(-missing // frames))
         return calls + extra
-
-
-def _ceil_div(dim: TDim, divisor: int) -> TDim:
-    return -(-dim // divisor)

@@ -10,7 +10,7 @@ from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of
+from pulse.loading.sizes import ChunkCall, certain_batch_symbols, find_call, symbols_of
 from pulse.metadata import is_exported
 from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.support.budget import count_spending
@@ -90,7 +90,7 @@ def resolve(
         typed = _analyse_call(model, call)
         if chunking.is_chunked or _has_states(typed):
             return _resolve_call(_keep_outputs(typed, outputs), chunking, call, outputs)
-    ones = stream_counts(model, symbol)
+    ones = dict.fromkeys(certain_batch_symbols(model, symbol), 1)
     return ResolvedModel(
         _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_sizes_by_name(ones)
     )

@@ -36,8 +36,8 @@ def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) ->
     return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
 
 
-def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
-    """Return the symbols of an offline model that certainly count streams: each is 1.
+def certain_batch_symbols(model: Model | TypedModel, symbol: str | None) -> list[Symbol]:
+    """Return the symbols of an offline model that certainly count streams.
 
     Such a symbol has a matching name, comes first in the shape of an input in which another symbol can be time, and
     never comes after another symbol. ``symbol`` is the user's name of time.
@@ -60,7 +60,7 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
         )
 
-    return {candidate: 1 for candidate in symbols_of(model) if counts(candidate)}
+    return [candidate for candidate in symbols_of(model) if counts(candidate)]
 
 
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
@@ -82,9 +82,9 @@ def find_call(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
-    ones = _stream_counts(model)
+    batch_symbols = _chunk_batch_symbols(model)
     for other in symbols_of(model):
-        if other not in ones and other != time:
+        if other not in batch_symbols and other != time:
             raise PulsifyError(
                 f"{model.title}: the dim {other.name} has no size; give it with {spell('inputs')}"
             )
@@ -115,7 +115,7 @@ def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
     return [dim for dim in model.inputs[name].shape or () if dim is not None]
 
 
-def _stream_counts(model: Model) -> set[Symbol]:
+def _chunk_batch_symbols(model: Model) -> set[Symbol]:
     """Return the symbols of a model of chunks that count streams: by name, or first in a shape with other symbols."""
     leading = {
         symbol
@@ -131,20 +131,27 @@ def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
     variables = {variable.input: variable.output for variable in model.variables}
     if chunking.states is not None:
         return {**chunking.states, **variables}
-    ones = _stream_counts(model)
-    frames = [symbol for symbol in symbols_of(model) if symbol not in ones]
+    batch_symbols = _chunk_batch_symbols(model)
+    frames = [symbol for symbol in symbols_of(model) if symbol not in batch_symbols]
 
     def moves(name: str) -> bool:
         return any(symbol in dim.symbols for dim in _dims(model, name) for symbol in frames)
 
-    def streams(name: str) -> bool:
+    def can_stream(name: str) -> bool:
         sizes = [int(dim) if dim.is_const else 1 for dim in _dims(model, name)]
         dtype = model.inputs[name].dtype
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
     names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
     outputs = [name for name in model.graph.output_names if name not in variables.values()]
-    candidates = Candidates(names, outputs, lambda name, _: not moves(name), streams, False, chunking.axes)
+    candidates = Candidates(
+        names,
+        outputs,
+        fits=lambda name, _: not moves(name),
+        can_stream=can_stream,
+        shapes_known=False,
+        signals=chunking.axes,
+    )
     return {**{pair.input: pair.output for pair in candidates.pairs()}, **variables}
 
 
@@ -157,7 +164,7 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
                 return candidate
         names = ", ".join(candidate.name for candidate in symbols)
         raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {names}")
-    frames = [candidate for candidate in symbols if candidate not in _stream_counts(model)]
+    frames = [candidate for candidate in symbols if candidate not in _chunk_batch_symbols(model)]
     if len(frames) > 1:
         names = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(

@@ -19,8 +19,8 @@ def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> di
     candidates = Candidates(
         list(inputs),
         list(outputs),
-        lambda name, other: tuple(inputs[name]) == tuple(outputs[other]),
-        lambda name: time_axis(inputs[name], F) is not None,
+        fits=lambda name, other: tuple(inputs[name]) == tuple(outputs[other]),
+        can_stream=lambda name: time_axis(inputs[name], F) is not None,
         signals=signals,
     )
     return {pair.input: pair.output for pair in candidates.pairs()}
