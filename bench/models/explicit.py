@@ -68,7 +68,7 @@ class Explicit:
         resolution = load(proto, constants=constants, chunking=chunk_options).with_pulse(pulse).resolution
         assert resolution.chunks is not None, "a model of chunks"
         assert resolution.call is not None, "its call"
-        states = tuple((pair.input, pair.output) for pair in resolution.chunks.pairs)
+        states = tuple((pair.input, pair.output) for pair in resolution.chunks.states)
         inputs = {
             port.name: ChunkInput(chunk_options.context.get(port.name, 0), port.axis)
             for port in resolution.chunks.inputs

@@ -100,7 +100,7 @@ def streams_as(pulsed: PulsedModel) -> str:
     """Describe the stream in a few words."""
     if pulsed.chunks is None:
         return f"pulses of {pulsed.pulse}"
-    states = len(pulsed.chunks.pairs)
+    states = len(pulsed.chunks.states)
     return f"chunks of {pulsed.pulse}, {states} state{'s' * (states != 1)}"
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from pulse.chunks.chunk_plan import plan_chunks
-from pulse.chunks.chunking import Chunking, Chunks, PortAxis
+from pulse.chunks.call_planning import plan_calls
+from pulse.chunks.chunking import CallPlan, Chunking, PortFrames
 from pulse.chunks.initial_values import initial_value
 from pulse.chunks.timing import ChunkTiming
 from pulse.dim import ZERO, TDim, scope_of
@@ -40,7 +40,7 @@ def scan_over_chunks(
     symbol: str | None,
     outputs: Sequence[str] | None,
     symbol_axes: Mapping[str, int],
-) -> tuple[TypedNetwork, Chunks]:
+) -> tuple[TypedNetwork, CallPlan]:
     """Return a chunk model over a whole stream: its author's loop, as one typed model.
 
     The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
@@ -50,13 +50,13 @@ def scan_over_chunks(
     typed     the model of one call, of constant shapes
     chunking  how it is called
     symbol    the name of the stream's length
-    outputs, symbol_axes  see ``plan_chunks``
+    outputs, symbol_axes  see ``plan_calls``
     Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
-    chunks = plan_chunks(typed, chunking, outputs, symbol_axes)
-    timing = ChunkTiming.of(chunks, chunking, symbol or SYMBOL)
+    plan = plan_calls(typed, chunking, outputs, symbol_axes)
+    timing = ChunkTiming.of(plan, chunking, symbol or SYMBOL)
     initial = {**_initial_values(typed, chunking), **chunking.initial}
-    return scan_over_calls(typed, chunks, initial, timing), chunks
+    return scan_over_calls(typed, plan, initial, timing), plan
 
 
 def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]:
@@ -75,19 +75,19 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
 
 
 def scan_over_calls(
-    typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
+    typed: TypedNetwork, plan: CallPlan, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
     """Return a scan over calls whose position in time is known, such as the calls of a model in pulses."""
-    return _Scanning(typed, chunks, initial, timing).model()
+    return _Scanning(typed, plan, initial, timing).model()
 
 
 def pulsify_chunks(
-    typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, **options: "Unpack[PulsifyOptions]"
+    typed: TypedNetwork, plan: CallPlan, pulse: int | None = None, **options: "Unpack[PulsifyOptions]"
 ) -> PulsedNetwork:
     """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError: another pulse."""
-    frames = chunks.pulse
+    frames = plan.pulse
     if pulse is not None and pulse % frames:
-        past = "".join(f", after {count} of context of {name}" for name, count in chunks.context.items())
+        past = "".join(f", after {count} of context of {name}" for name, count in plan.context.items())
         raise PulsifyError(
             f"pulse {pulse}: one call of the model takes {frames} new frames{past}; use a multiple of that, or give "
             "another context or other sizes of the inputs"
@@ -95,28 +95,28 @@ def pulsify_chunks(
     from pulse.pulsify.driver import pulsify
 
     with count_spending(typed.spending):
-        return replace(pulsify(typed, None, pulse or frames, **options), chunks=chunks)
+        return replace(pulsify(typed, None, pulse or frames, **options), chunks=plan)
 
 
 class _Scanning:
     """The conversion of a model of one call to a scan over all calls."""
 
     def __init__(
-        self, typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
+        self, typed: TypedNetwork, plan: CallPlan, initial: Mapping[str, Any], timing: ChunkTiming
     ) -> None:
-        self._typed, self._chunks, self._initial, self._timing = typed, chunks, initial, timing
+        self._typed, self._plan, self._initial, self._timing = typed, plan, initial, timing
         self._scope = scope_of(timing.symbol)
         self._graph = TypedGraph()
-        self._calls = timing.calls(chunks)
+        self._calls = timing.calls(plan)
         self._ends: dict[str, str] = {}
 
     def model(self) -> TypedNetwork:
         """Return the scan between the frames of its inputs and of its outputs."""
-        chunks, graph = self._chunks, self._graph
-        streaming = [port for port in chunks.inputs if port.axis is not None]
-        once = [port.name for port in chunks.inputs if port.axis is None]
-        frames = [port for port in chunks.outputs if port.axis is not None]
-        last = [port.name for port in chunks.outputs if port.axis is None]
+        plan, graph = self._plan, self._graph
+        streaming = [port for port in plan.inputs if port.axis is not None]
+        once = [port.name for port in plan.inputs if port.axis is None]
+        frames = [port for port in plan.outputs if port.axis is not None]
+        last = [port.name for port in plan.outputs if port.axis is None]
         body, initial = self._body([port.name for port in frames], last)
         x = [self._split_chunks(port) for port in streaming]
         captured = [self._add_constant_input(name) for name in once]
@@ -134,7 +134,7 @@ class _Scanning:
         ends = dict(zip(initial, scan_outputs[len(frames) :]))
         results |= {name: ends[self._ends[name]] for name in last}
         graph.inputs = sources(graph)
-        names = [port.name for port in chunks.outputs]
+        names = [port.name for port in plan.outputs]
         graph.set_outputs([results[name] for name in names], names)
         typed = self._typed
         return TypedNetwork(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
@@ -145,7 +145,7 @@ class _Scanning:
             return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
         return add_source(self._graph, name, self._typed.inputs[name])
 
-    def _split_chunks(self, port: PortAxis) -> OutletId:
+    def _split_chunks(self, port: PortFrames) -> OutletId:
         """Return an input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
         axis = port.axis or 0
         fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
@@ -159,7 +159,7 @@ class _Scanning:
         split = (*fact.shape[:axis], self._calls, TDim.of(port.frames), *fact.shape[axis + 1 :])
         return wire(self._graph, f"{port.name}.chunks", Reshape(split), [x])[0]
 
-    def _join_chunks(self, port: PortAxis, y: OutletId) -> OutletId:
+    def _join_chunks(self, port: PortFrames, y: OutletId) -> OutletId:
         """Return the frames of an output, from ``[…, chunks, frames of a chunk, …]``."""
         graph, axis = self._graph, port.axis or 0
         shape = graph.fact(y).shape
@@ -180,8 +180,8 @@ class _Scanning:
 
         The past frames before an input and outputs without frames are states as well.
         """
-        chunks, graph = self._chunks, TypedGraph()
-        next_names = {pair.input: pair.output for pair in chunks.pairs}
+        plan, graph = self._plan, TypedGraph()
+        next_names = {pair.input: pair.output for pair in plan.states}
         state_names = self._find_needed([*frames, *last], next_names)
         simplified = self._typed.with_outputs(
             list(dict.fromkeys([*frames, *last, *(next_names[name] for name in state_names)]))
@@ -189,8 +189,8 @@ class _Scanning:
         feeds: dict[OutletId, OutletId] = {}
         after: dict[str, OutletId] = {}
         initial: dict[str, Array] = {}
-        for port in chunks.inputs:
-            count = chunks.context.get(port.name, 0)
+        for port in plan.inputs:
+            count = plan.context.get(port.name, 0)
             if count:
                 past, whole, tail = _chunk_after_past(graph, port, count, simplified.inputs[port.name])
                 feeds[simplified.graph.find(port.name)] = whole
@@ -232,7 +232,7 @@ class _Scanning:
 
 
 def _chunk_after_past(
-    graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact
+    graph: TypedGraph, port: PortFrames, count: int, fact: TypedFact
 ) -> tuple[str, OutletId, OutletId]:
     """Return a chunk after ``count`` frames of the past: the state's name, the joined frames, the next state."""
     axis = port.axis or 0

@@ -46,7 +46,7 @@ DETECT_ALL = Chunking()
 
 
 @record
-class PortAxis:
+class PortFrames:
     """The time axis of an input or output, None if it has none, and why; ``frames`` new ones each chunk."""
 
     name: str
@@ -56,18 +56,18 @@ class PortAxis:
 
 
 @record
-class Chunks:
+class CallPlan:
     """How a chunk model is called.
 
-    pairs    the states
+    states   its states, each with the output that is its next value
     inputs   the other inputs; the first that streams counts the frames of the stream
     outputs  the kept outputs
     context  input name -> past frames before each chunk
     """
 
-    pairs: tuple[CallState, ...]
-    inputs: tuple[PortAxis, ...]
-    outputs: tuple[PortAxis, ...]
+    states: tuple[CallState, ...]
+    inputs: tuple[PortFrames, ...]
+    outputs: tuple[PortFrames, ...]
     context: Mapping[str, int]
 
     @property
@@ -78,14 +78,14 @@ class Chunks:
     def as_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
         return {
-            "states": [{"input": s.input, "output": s.output, "reason": s.reason} for s in self.pairs],
+            "states": [{"input": s.input, "output": s.output, "reason": s.reason} for s in self.states],
             "axes": {p.name: {"axis": p.axis, "reason": p.reason} for p in (*self.inputs, *self.outputs)},
             "context_frames": dict(self.context),
         }
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the detected axes and states and the reasons, as pairs of title and text."""
-        lines = [("state", f"{pair.input} -> {pair.output}, {pair.reason}") for pair in self.pairs]
+        lines = [("state", f"{state.input} -> {state.output}, {state.reason}") for state in self.states]
         for port in (*self.inputs, *self.outputs):
             where = "no stream" if port.axis is None else f"axis {port.axis}"
             lines.append((f"frames of {port.name}", f"{where}, {port.reason}"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from pulse.chunks.chunk_scan import ChunkTiming, scan_over_calls
-from pulse.chunks.chunking import Chunks, PortAxis
+from pulse.chunks.chunking import CallPlan, PortFrames
 from pulse.chunks.states import CallState
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
@@ -98,15 +98,15 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
         )
     except DimError as error:
         raise _metadata_error(typed, error) from error
-    once = () if metadata.end is None else (PortAxis(metadata.end, None, 0, _FROM_FILE),)
-    chunks = Chunks(
+    once = () if metadata.end is None else (PortFrames(metadata.end, None, 0, _FROM_FILE),)
+    plan = CallPlan(
         tuple(CallState(state.input, state.output, _FROM_FILE) for state in metadata.states),
         (*(_axis(typed.inputs, port) for port in metadata.inputs), *once),
         tuple(_axis(typed.outputs, port) for port in metadata.outputs),
         {},
     )
     initial = {state.input: state.value() for state in metadata.states}
-    result = scan_over_calls(typed, chunks, initial, timing)
+    result = scan_over_calls(typed, plan, initial, timing)
     names = [port.port or port.name for port in metadata.outputs]
     result.graph.set_outputs(result.graph.outputs, names)
     result.metadata = {key: text for key, text in typed.metadata.items() if not is_exported({key: text})}
@@ -116,12 +116,12 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
 _FROM_FILE = "according to the file"
 
 
-def _axis(facts: Mapping[str, TypedFact], port: PortMetadata) -> PortAxis:
+def _axis(facts: Mapping[str, TypedFact], port: PortMetadata) -> PortFrames:
     if port.name not in facts:
         raise LoadError(f"the metadata names {port.name}, which the file does not have; export it again")
     if port.axis is None or Fraction(port.rate) == 0:
-        return PortAxis(port.name, None, 0, _FROM_FILE)
-    return PortAxis(port.name, port.axis, int(facts[port.name].shape[port.axis]), _FROM_FILE)
+        return PortFrames(port.name, None, 0, _FROM_FILE)
+    return PortFrames(port.name, port.axis, int(facts[port.name].shape[port.axis]), _FROM_FILE)
 
 
 class _Reopening:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
-from pulse.chunks.chunking import Chunking, Chunks
+from pulse.chunks.chunking import CallPlan, Chunking
 from pulse.dim import Symbol, SymbolScope, TDim, ceil_div, ge
 from pulse.errors import PulsifyError
 from pulse.support.record import record
@@ -27,23 +27,23 @@ class ChunkTiming:
     end: str | None = None
 
     @classmethod
-    def of(cls, chunks: Chunks, chunking: Chunking, name: str) -> "ChunkTiming":
+    def of(cls, plan: CallPlan, chunking: Chunking, name: str) -> "ChunkTiming":
         """Return the timing in a new scope: ``ceil(frames of the stream * rate)`` frames each."""
         scope = SymbolScope()
         symbol = scope.symbol(name)
         scope.assume(ge(symbol, 0))
         lengths: dict[str, TDim] = {}
-        for port in (*chunks.inputs, *chunks.outputs):
-            rate = Fraction(port.frames, chunks.pulse)
+        for port in (*plan.inputs, *plan.outputs):
+            rate = Fraction(port.frames, plan.pulse)
             lengths[port.name] = ceil_div(TDim.of(symbol) * rate.numerator, rate.denominator)
         return cls(symbol, lengths, chunking.delay)
 
-    def calls(self, chunks: Chunks) -> TDim:
+    def calls(self, plan: CallPlan) -> TDim:
         """Return the number of calls until every output is complete. Raises PulsifyError: none is known."""
-        calls = ceil_div(TDim.of(self.symbol), chunks.pulse)
+        calls = ceil_div(TDim.of(self.symbol), plan.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))
-            for port in chunks.outputs
+            for port in plan.outputs
             if port.axis is not None
         ]
         extra = 0

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
-from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
+from pulse.chunks.chunking import DETECT_ALL, CallPlan, Chunking
 from pulse.errors import CompileError, LoadError
 from pulse.metadata import is_exported
 from pulse.program.file.stored_program import StoredProgram
@@ -91,7 +91,7 @@ class LoadedModel:
         return resolve(self.source_model, self.chunking, self.symbol, self.outputs)
 
     @property
-    def chunks(self) -> Chunks | None:
+    def chunks(self) -> CallPlan | None:
         """How a model of chunks is called; None if it is offline."""
         return None if isinstance(self.source_model, StoredProgram) else self.resolution.chunks
 

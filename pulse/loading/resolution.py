@@ -5,12 +5,12 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
-from pulse.chunks.chunk_plan import find_candidates
+from pulse.chunks.call_planning import find_candidates
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
-from pulse.chunks.chunking import Chunking, Chunks
+from pulse.chunks.chunking import CallPlan, Chunking
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.sizes import ChunkCall, certain_batch_symbols, find_call, symbols_of
+from pulse.loading.sizes import CallSizes, certain_batch_symbols, find_call_sizes, symbols_of
 from pulse.metadata import is_exported
 from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.support.budget import count_spending
@@ -35,7 +35,7 @@ class ResolvedModel:
 
     offline: TypedModel
     symbol: str | None
-    chunks: Chunks | None = None
+    chunks: CallPlan | None = None
     call: TypedModel | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     pulsed: PulsedModel | None = None
@@ -83,13 +83,13 @@ def resolve(
     if not symbols_of(model):
         typed = _analyse(model)
         if chunking.is_chunked or chunking.states is not None or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), chunking, ChunkCall({}, {}, symbol), outputs)
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, CallSizes({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
-    call = find_call(model, chunking, symbol) if isinstance(model, Model) else None
-    if call is not None:
-        typed = _analyse_call(model, call)
+    sized = find_call_sizes(model, chunking, symbol) if isinstance(model, Model) else None
+    if sized is not None:
+        typed = _analyse_call(model, sized)
         if chunking.is_chunked or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), chunking, call, outputs)
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, sized, outputs)
     ones = dict.fromkeys(certain_batch_symbols(model, symbol), 1)
     return ResolvedModel(
         _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_sizes_by_name(ones)
@@ -114,7 +114,7 @@ def _sizes_by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 
 
 def _resolve_call(
-    call: TypedModel, chunking: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
+    call: TypedModel, chunking: Chunking, sized: CallSizes, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """Return the resolution of a model that takes chunks, ``call`` being one call of it."""
     if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
@@ -127,12 +127,12 @@ def _resolve_call(
     return ResolvedModel(model_of(offline), sized.symbol, chunks, call, _sizes_by_name(sized.sizes))
 
 
-def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
+def _analyse_call(model: Model | TypedModel, sized: CallSizes) -> TypedModel:
     """Analyse with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
-        return _analyse(_with_sizes(model, call.sizes))
+        return _analyse(_with_sizes(model, sized.sizes))
     except (LoadError, FactError) as error:
-        sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in call.sizes.items())
+        sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in sized.sizes.items())
         raise type(error)(
             f"{model.title}: does not take chunks of {sizes}: {error}; use its author's {spell('pulse')} and "
             f"{spell('context')}, or {spell('inputs')}"

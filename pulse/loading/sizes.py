@@ -17,8 +17,8 @@ _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 
 
 @record
-class ChunkCall:
-    """One call of a model of chunks that has symbols.
+class CallSizes:
+    """The sizes of one call of a model of chunks that has symbols.
 
     sizes   the symbols' values
     axes    input -> its time axis, if a symbol determines it
@@ -70,8 +70,8 @@ def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> b
     return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
 
 
-def find_call(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
-    """Return one call of a model with symbols; None if it seems to be offline.
+def find_call_sizes(model: Model, chunking: Chunking, symbol: str | None) -> CallSizes | None:
+    """Return the sizes of one call of a model with symbols; None if it seems to be offline.
 
     Symbols that count streams are 1; a chunk has the frames of the pulse and of the context.
 
@@ -108,7 +108,7 @@ def find_call(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall
                 f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
         sizes[time] = chunking.pulse + chunking.context.get(main, 0)
-    return ChunkCall(sizes, axes, symbol if time is None else time.name)
+    return CallSizes(sizes, axes, symbol if time is None else time.name)
 
 
 def _dims(model: Model | TypedModel, name: str) -> list[TDim]:

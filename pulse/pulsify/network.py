@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from pulse.chunks.chunking import Chunks
+from pulse.chunks.chunking import CallPlan
 from pulse.dim import Symbol, TDim
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, Node, OutletId
@@ -58,7 +58,7 @@ class PulsedNetwork:
     receptive_fields: dict[str, ReceptiveField] = field(default_factory=dict[str, ReceptiveField])
     registers: tuple[Register, ...] = ()
     awaited: tuple[AwaitedWire, ...] = ()
-    chunks: Chunks | None = None
+    chunks: CallPlan | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     checks: tuple[OutletId, ...] = ()
 

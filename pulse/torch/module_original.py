@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.chunks.chunking import Chunks
+from pulse.chunks.chunking import CallPlan
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Interface
@@ -47,7 +47,7 @@ class ModuleOriginal:
     def draw(self, model: Interface, frames: int, seed: int) -> dict[str, Array]:
         """Return frames of the example in random order; for a module of chunks, whole ones."""
         leaves = self.call.leaves(self.torch)
-        unit = model.chunks.pulse if isinstance(model.chunks, Chunks) else 1
+        unit = model.chunks.pulse if isinstance(model.chunks, CallPlan) else 1
         frames = -(-frames // unit) * unit
         samples: dict[str, SampledInputs] = {}
         lengths: dict[str, int] = {}
@@ -68,19 +68,19 @@ class ModuleOriginal:
         with preserve_state(self.torch, self.module, self.call) as state:
             dtype = self.torch.float64 if precise else self.dtype
             oracle = ModuleOracle(self.torch, self.module, self.call, state.restore_eval, self.outputs, dtype)
-            if isinstance(model.chunks, Chunks):
+            if isinstance(model.chunks, CallPlan):
                 return self._run_chunks(oracle, model.chunks, model, feeds)
             return oracle(dict(feeds))
 
     def _run_chunks(
-        self, oracle: ModuleOracle, chunks: Chunks, model: Interface, feeds: Feeds
+        self, oracle: ModuleOracle, plan: CallPlan, model: Interface, feeds: Feeds
     ) -> dict[str, Array]:
         """Call it chunk by chunk, each call with the states of the call before."""
         carried = {state.input: state.initial for state in self.states}
         streams: dict[str, tuple[int, int, Array]] = {}
-        for port in chunks.inputs:
+        for port in plan.inputs:
             if port.axis is not None:
-                past = chunks.context.get(port.name, 0)
+                past = plan.context.get(port.name, 0)
                 widths = [(past if axis == port.axis else 0, 0) for axis in range(feeds[port.name].ndim)]
                 streams[port.name] = port.axis, port.frames, np.pad(feeds[port.name], widths)
         first = next(iter(streams))
@@ -89,7 +89,7 @@ class ModuleOriginal:
         for chunk_index in range(feeds[first].shape[axis] // frames):
             chunk = {
                 name: whole.take(
-                    range(chunk_index * new, (chunk_index + 1) * new + chunks.context.get(name, 0)), along
+                    range(chunk_index * new, (chunk_index + 1) * new + plan.context.get(name, 0)), along
                 )
                 for name, (along, new, whole) in streams.items()
             }
@@ -100,7 +100,7 @@ class ModuleOriginal:
         if not results:
             raise InputError("the stream is shorter than a chunk")
         joined: dict[str, Array] = {}
-        for port in chunks.outputs:
+        for port in plan.outputs:
             values = [result[port.name] for result in results]
             if port.axis is None:
                 joined[port.name] = values[-1]

@@ -122,7 +122,7 @@ def test_chunks_agree_with_those_of_onnxruntime(
     path, x = shared_path("models") / f"{file}.onnx", make()
     program = models.stream(path, frames, **options)
     assert program.model.chunks is not None
-    states = {pair.input: pair.output for pair in program.model.chunks.pairs}
+    states = {pair.input: pair.output for pair in program.model.chunks.states}
     by_author = author(file, x, name, axis, frames, options.get("context", {}).get(name, 0), states, more)
     assert {port.name for port in program.outputs} == set(by_author) - set(states.values())
     first = {name: np.take(x, range(FEW * frames), axis)}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from pulse.chunks.axes import output_axis, time_axis
-from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks, PortAxis
+from pulse.chunks.chunking import DETECT_ALL, CallPlan, Chunking, PortFrames
 from pulse.chunks.states import CallState, Candidates
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
@@ -30,12 +30,12 @@ def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Can
     )
 
 
-def plan_chunks(
+def plan_calls(
     typed: TypedNetwork,
     chunking: Chunking,
     outputs: Sequence[str] | None,
     symbol_axes: Mapping[str, int],
-) -> Chunks:
+) -> CallPlan:
     """Return how a model of constant shapes is called.
 
     chunking  the user's description
@@ -78,10 +78,10 @@ def plan_chunks(
     )
     if main.name not in chunking.context:
         _warn_about_context(typed, main, output_axes)
-    return Chunks(pairs, tuple(inputs), tuple(output_axes), dict(chunking.context))
+    return CallPlan(pairs, tuple(inputs), tuple(output_axes), dict(chunking.context))
 
 
-def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
+def _warn_about_context(typed: TypedNetwork, main: PortFrames, outputs: Iterable[PortFrames]) -> None:
     """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
     if not _is_signal(typed.inputs[main.name]):
         return
@@ -123,7 +123,7 @@ def _check_pairs(typed: TypedNetwork, pairs: Iterable[CallState]) -> None:
 
 def _input_axis(
     typed: TypedNetwork, name: str, chunking: Chunking, symbol_axes: Mapping[str, int]
-) -> PortAxis:
+) -> PortFrames:
     fact, context = typed.inputs[name], chunking.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in chunking.axes:
@@ -135,30 +135,30 @@ def _input_axis(
         after_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         axis_and_reason = (1, "the one after the batch") if after_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
-            return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is not a chunk's; given once")
+            return PortFrames(name, None, 0, f"its shape {shape_text(sizes)} is not a chunk's; given once")
         axis, reason = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
             f"context {name}={context}: a chunk has {sizes[axis]} frames on axis {axis}, and some of them must be new"
         )
-    return PortAxis(name, axis, sizes[axis] - context, reason)
+    return PortFrames(name, axis, sizes[axis] - context, reason)
 
 
-def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortAxis | None) -> PortAxis:
+def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortFrames | None) -> PortFrames:
     """Return the axis of an output; ``main``: the input that counts the frames, None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in chunking.axes:
         axis, reason = _require_axis(name, chunking.axes[name], sizes), "as given"
     elif main is None or main.axis is None:
-        return PortAxis(name, None, 0, "a state: known when the stream has ended")
+        return PortFrames(name, None, 0, "a state: known when the stream has ended")
     else:
         rank = typed.inputs[main.name].rank
         axis_and_reason = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
         if axis_and_reason is None:
-            return PortAxis(name, None, 0, "no time axis: known when the stream has ended")
+            return PortFrames(name, None, 0, "no time axis: known when the stream has ended")
         axis, reason = axis_and_reason
-    return PortAxis(name, axis, sizes[axis], reason)
+    return PortFrames(name, axis, sizes[axis], reason)
 
 
 def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
