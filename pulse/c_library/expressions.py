@@ -4,6 +4,7 @@ from pulse.dim.atoms import Div, Eq, Ge, Max, Min
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import WriteError
 from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
+from pulse.support.wording import spell
 
 
 def expression(length: TDim, variable: str = "n") -> str:
@@ -29,7 +30,8 @@ def _atom(atom: Atom, variable: str) -> str:
     if isinstance(atom, Ge | Eq):
         return f"({expression(atom.diff, variable)} {atom.sign} 0)"
     raise WriteError(
-        f"the length {atom.text} is not known before the sizes agree: give the other symbols a number with --input"
+        f"the length {atom.text} is not known before the sizes agree: give the other symbols a number with "
+        f"{spell('inputs')}"
     )
 
 

@@ -19,6 +19,7 @@ from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
 from pulse.support.mapping import ALIGNMENT
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 
 @record
@@ -143,6 +144,8 @@ def prepare_deployment(
     if program.fetched:
         raise WriteError(f"{title}: a program that fetches inner wires cannot become a library; omit fetches")
     if external_weights and not program.weights.size:
-        raise WriteError(f"{title}: the model has no weights for a separate file; omit --external-weights")
+        raise WriteError(
+            f"{title}: the model has no weights for a separate file; omit {spell('external_weights', True)}"
+        )
     rate = None if rate_hz is None else Fraction(rate_hz)
     return LibraryContents(name, title, program, rate, external_weights)

@@ -9,6 +9,7 @@ from pulse.c_library.texts import fill
 from pulse.errors import WriteError
 from pulse.interface import Port
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 BLOCKS = "blocks/blocks.c"
 
@@ -33,7 +34,7 @@ def sound_ports(contents: LibraryContents) -> SoundPorts:
     """Return the ports, for audio hosts. Raises WriteError: it does not take audio, or its rate is not known."""
     if contents.rate_hz is None:
         raise WriteError(
-            f"{contents.title}: its sample rate is unknown, but plug-in hosts need it; give --rate"
+            f"{contents.title}: its sample rate is unknown, but plug-in hosts need it; give {spell('rate')}"
         )
     others = [port for port in contents.program.inputs if not _is_host_sound(port)]
     if others:

@@ -25,7 +25,7 @@ from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.recipe_model import join_stages
 from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.support.record import record
-from pulse.support.wording import current_spelling, use_spelling
+from pulse.support.wording import current_spelling, spell, use_spelling
 
 USUAL_CHUNK_FRAMES = (1, 512, 256, 160, 480, 1024)
 """The numbers of new frames per call to try if a model takes any number."""
@@ -173,7 +173,7 @@ def _add_context_hint(
     elif sizes[0] == sizes[1] and sizes[0] in USUAL_BLOCKS:
         notes.append(
             f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are assumed to be new; if "
-            f"calls take overlapping frames, say how far apart they are, as in --hop {sizes[0] // 4}"
+            f"calls take overlapping frames, say how far apart they are, as in {spell('hop', sizes[0] // 4)}"
         )
     elif sizes[1] == 1 and sizes[0] > 1:
         notes.append(
@@ -209,7 +209,7 @@ def _open_model(path: Path, notes: list[str]) -> tuple[LoadedModel, dict[str, An
     try:
         loaded.analyse()
     except PulsifyError as error:
-        loaded, size = _in_chunks(loaded, path, error)
+        loaded, size = _in_chunks(loaded, error)
         options["pulse"] = size
         notes.append(
             "it takes chunks of any length; pulse = 1 gives it one frame per chunk"
@@ -227,7 +227,7 @@ def _open_model(path: Path, notes: list[str]) -> tuple[LoadedModel, dict[str, An
     return loaded, options
 
 
-def _in_chunks(loaded: LoadedModel, path: Path, reason: PulsifyError) -> tuple[LoadedModel, int]:
+def _in_chunks(loaded: LoadedModel, reason: PulsifyError) -> tuple[LoadedModel, int]:
     """Return a model that takes chunks of any length, with a length that suits it."""
     for size in USUAL_CHUNK_FRAMES:
         candidate = loaded.with_pulse(size)

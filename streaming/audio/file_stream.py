@@ -15,6 +15,7 @@ from pulse.interface import Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.audio.aligned_audio import AlignedAudio, RoutedAudio
 from streaming.audio.channels import Samples
 from streaming.audio.output_files import AudioOutput, FramesOutput, OutputRoute, WrittenAudio
@@ -110,7 +111,8 @@ def stream_audio(
     for route in routes:
         if streams > 1 and not route.target.is_audio:
             raise InputError(
-                f"{route.target.name}: holds one stream; give --channel mix or a number, or an audio file to write"
+                f"{route.target.name}: holds one stream; give {spell('channel', 'mix')} or a number, or an audio file "
+                "to write"
             )
     sessions = [_TimedSession(Session(program, constants), latency) for _ in range(streams)]
     feed = _Feed(program, AlignedAudio(sources, rate_hz), tables, sessions)
@@ -231,8 +233,8 @@ def _split_inputs(
         if port.name in arrays:
             (tables if port.streams else constants)[port.name] = _as_port_type(port, arrays[port.name])
         elif port.name not in sound_inputs:
-            advice = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
-            advice += "" if port.streams else f", or --constant {port.name}=VALUE"
+            advice = spell("routes", {port.name: "SOURCE" if port.is_sound else "FILE.npy"})
+            advice += "" if port.streams else f", or {spell('constants', {port.name: 'VALUE'})}"
             raise InputError(
                 f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {advice}"
             )

@@ -48,7 +48,8 @@ def _option_names(command: Callable[..., None]) -> set[str]:
         name
         for parameter in signature(command).parameters.values()
         for option in getattr(parameter.annotation, "__metadata__", ())
-        for name in option_names(parameter.name, option)
+        for declared in option_names(parameter.name, option)
+        for name in declared.split("/")
     }
 
 
@@ -70,11 +71,13 @@ def option_of(parameter: str) -> str:
 def as_options(parameter: str, example: Any = None) -> str:
     """Return ``--input``, or ``--input x=1,80,T`` with an example.
 
-    The option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one.
+    The option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one. False is ``--no-check``.
     """
     option = option_of(parameter)
     if example is None or example is True:
         return option
+    if example is False:
+        return option.replace("--", "--no-", 1)
     if isinstance(example, Mapping):
         mapping = cast("Mapping[str, Any]", example)
         pairs = [f"{name}={_value(value)}" for name, value in mapping.items()]

@@ -11,6 +11,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import pulsed_oracle
 from pulse.rounding import Rounding
+from pulse.support.wording import spell
 from streaming.deploy.built_library import BuiltLibrary, build_library
 from streaming.opening.opened_model import OpenedModel
 
@@ -24,11 +25,13 @@ def find_target(name: str | None) -> Level:
         target = next((level for level in LEVELS.values() if not level.missing_features), None)
         if target is None:
             raise InputError(
-                f"--target: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
+                f"{spell('target')}: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
             )
         return target
     if name not in TARGETS:
-        raise InputError(f"--target {name}: there is no such target; choose one of {', '.join(TARGETS)}")
+        raise InputError(
+            f"{spell('target', name)}: there is no such target; choose one of {', '.join(TARGETS)}"
+        )
     return TARGETS[name]
 
 

@@ -15,6 +15,7 @@ from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
+from pulse.support.wording import spell
 from streaming.deploy.compiled_objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
@@ -114,7 +115,7 @@ def build_library(
         if plugins:
             write_plugins(build, plugins, folder)
         _write_texts(build, vector)
-        outcome = _run_test_vector(build) if checks else "not run (--no-check)"
+        outcome = _run_test_vector(build) if checks else f"not run ({spell('check', False)})"
         sizes = {
             path.relative_to(result).as_posix(): path.stat().st_size
             for path in sorted(result.rglob("*"))

@@ -3,6 +3,7 @@
 import re
 
 from pulse.errors import InputError
+from pulse.support.wording import spell
 
 
 def identifier(title: str) -> str:
@@ -15,4 +16,6 @@ def require_identifier(name: str) -> str:
     """Return the user's name for a library. Raises InputError: C does not take it."""
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         return name
-    raise InputError(f"--name {name}: not a C identifier; use letters, digits and _, starting with a letter")
+    raise InputError(
+        f"{spell('name', name)}: not a C identifier; use letters, digits and _, starting with a letter"
+    )

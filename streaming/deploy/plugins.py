@@ -8,6 +8,7 @@ from pulse.c_library.sound_ports import plugin_names, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
 from pulse.jit.levels import Level
+from pulse.support.wording import spell
 from streaming.deploy.compiled_objects import Build
 from streaming.deploy.sound_blocks import write_sound
 
@@ -19,14 +20,17 @@ def require_plugins(contents: LibraryContents, target: Level, plugins: tuple[str
     """Raise InputError: no such plug-in for the target; WriteError: the model does not take and output sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
         raise InputError(
-            f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
+            f"{spell('plugin', unknown[0])}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
         )
     if contents.external_weights:
         raise InputError(
-            "--external-weights: a plug-in is one file that includes the weights; omit one of these options"
+            f"{spell('external_weights', True)}: a plug-in is one file that includes the weights; omit one of these "
+            "options"
         )
     if target.machine == "wasm32":
-        raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
+        raise InputError(
+            f"{spell('plugin')} is for processors; the target wasm32 has a page and an audio worklet"
+        )
     if sound_ports(contents).output < 0:
         raise WriteError(
             f"{contents.title}: a plug-in outputs audio, and no output of the model is audio with one channel"

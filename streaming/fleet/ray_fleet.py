@@ -12,6 +12,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 from ray.util import list_named_actors
 
 from pulse.errors import InputError
+from pulse.support.wording import spell
 from streaming.fleet.cluster import Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_control import FleetControl, FleetStatus
@@ -77,7 +78,7 @@ class Fleet:
                 )
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise InputError(
-                    f"no Ray cluster answers: {error}; start one with ray start --head, and give --address"
+                    f"no Ray cluster answers: {error}; start one with ray start --head, and give {spell('address')}"
                 ) from None
 
     def deploy(self, deployment: Deployment) -> None:

@@ -15,6 +15,7 @@ from pulse.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.record import record
+from pulse.support.wording import spell
 from streaming.builtin import SAMPLE_RATE_HZ
 from streaming.compilation.preparation import kernel_preparation
 
@@ -31,7 +32,7 @@ RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",
     "builtin": "that of the built-in model",
-    "default": "assumed; --rate sets another",
+    "default": "assumed",
 }
 
 
@@ -120,9 +121,10 @@ class OpenedModel:
 
     def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """Return the rate, the pulse, and the detected properties."""
-        rate = "not known; --rate sets it"
+        rate = f"not known; {spell('rate')} sets it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
+            rate += f"; {spell('rate')} sets another" if self.rate_from == "default" else ""
         return [("rate", rate), ("pulse", self._span_text(pulsed.pulse)), *self.model.detections()]
 
     def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
@@ -201,7 +203,7 @@ def _choose_rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tupl
     if model_rate_hz is not None and model_rate_hz != rate_hz:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
-            f"{who} is made for {model_rate_hz} Hz; --rate {rate_hz} would shift all frequencies: omit it",
+            f"{who} is made for {model_rate_hz} Hz; {spell('rate', rate_hz)} would shift all frequencies: omit it",
             PulseWarning,
             stacklevel=3,
         )
@@ -213,7 +215,7 @@ def _stated_rate(model: LoadedModel, rate_hz: int | None) -> int | None:
     stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
     if stated_hz is None and text is not None and rate_hz is None:
         raise InputError(
-            f"{model.title}: its metadata has sample_rate {text!r}, which is not an integer; give --rate"
+            f"{model.title}: its metadata has sample_rate {text!r}, which is not an integer; give {spell('rate')}"
         )
     return stated_hz
 

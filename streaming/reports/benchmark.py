@@ -14,6 +14,7 @@ from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, duration
+from pulse.support.wording import spell
 from streaming.latency import Latency
 from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.profile_report import profile_dict, profile_sections
@@ -70,7 +71,7 @@ class Benchmark(Report):
         ]
         profile: list[Section] = [
             Text(
-                f"no profile: the {self.program.backend} backend has no instructions; use --backend numba",
+                f"no profile: the {self.program.backend} backend has no instructions; use {spell('backend', 'numba')}",
                 "dim",
             )
         ]

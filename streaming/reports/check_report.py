@@ -11,6 +11,7 @@ from pulse.proof import ProofChoice
 from pulse.rounding import Rounding
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text, byte_size
+from pulse.support.wording import spell
 from streaming.compilation.preparation import kernel_preparation
 from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.timed_proof import TimedProof, time_proof
@@ -95,9 +96,6 @@ def check_model(
     return CheckReport(opened, pulsed, proof, rounding, errors)
 
 
-UNPROVED = "nothing was proved when it was compiled (--no-check): compile the model again, or check the model"
-
-
 @record
 class StoredProof(Report):
     """A program, and the proof made when it was compiled."""
@@ -113,7 +111,12 @@ class StoredProof(Report):
     @property
     def verdict(self) -> str:
         """The outcome in a sentence."""
-        return UNPROVED if self.program.proof is None else self.program.proof.verdict
+        if self.program.proof is not None:
+            return self.program.proof.verdict
+        return (
+            f"nothing was proved when it was compiled ({spell('check', False)}): compile the model again, or check "
+            "the model"
+        )
 
     def sections(self) -> list[Section]:
         """Return the ports, the stated proof, and what only the model can show."""

@@ -19,6 +19,7 @@ from pulse.proof.prover import prove_programs
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
+from pulse.support.wording import spell
 from pulse.version import __version__
 from streaming.compilation.preparation import kernel_preparation
 from streaming.files.atomic import kind_of
@@ -61,7 +62,7 @@ class Compilation(Report):
         if self.specialisation is not None:
             pairs.append(("specialised kernels", str(self.specialisation)))
         if self.proof is None:
-            return [Pairs([*pairs, ("proof", "none (--no-check)")])]
+            return [Pairs([*pairs, ("proof", f"none ({spell('check', False)})")])]
         pairs += [*self.proof.pairs(), *(("rounded", text) for text in self.rounding)]
         return [Pairs(pairs), *self.proof.verdict()]
 

@@ -14,6 +14,7 @@ from pulse.runtimes.nnef_check import check_nnef
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
+from pulse.support.wording import spell
 from streaming.files.atomic import complete_file, kind_of, publish, scratch_file, scratch_folder
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
@@ -45,8 +46,8 @@ class ExportedFile:
         description = (
             f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
         )
-        missing = "none (--no-check)" if self.opset is not None or has_tract() else "none (pip install tract)"
-        proof = [("proof", missing)] if self.proof is None else self.proof.pairs()
+        missing = spell("check", False) if self.opset is not None or has_tract() else "pip install tract"
+        proof = [("proof", f"none ({missing})")] if self.proof is None else self.proof.pairs()
         return [("written", description), *proof]
 
     def as_dict(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pulse.runtimes.nnef_check import OfflineProof, check_offline
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
+from pulse.support.wording import spell
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.exporting import save_nnef
 
@@ -74,7 +75,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
     archive = opened.typed_model.to_nnef()
     proof, reason, skipped = None, "", choice is None or not has_tract()
     if choice is None:
-        reason = "none (--no-check)"
+        reason = f"none ({spell('check', False)})"
     elif skipped:
         reason = "none (pip install tract)"
     else:

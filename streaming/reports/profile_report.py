@@ -5,6 +5,7 @@ from typing import Any
 
 from pulse.program.native.profile import InstructionProfile, Profile
 from pulse.support.report import Section, Table, Text, byte_size, duration
+from pulse.support.wording import spell
 
 RATE_COLUMNS = ("a step", "share", "weights", "state", "arena", "multiply-adds", "GB/s", "GMAC/s")
 
@@ -51,7 +52,7 @@ def profile_sections(profile: Profile, details: bool) -> list[Section]:
         "ops", ("op", "rows"), [((row.op, str(row.instructions)), row) for row in profile.group_by("op")]
     )
     if not details:
-        return [step, ops, Text("nodes and instructions: --profile", "dim")]
+        return [step, ops, Text(f"nodes and instructions: {spell('profile', True)}", "dim")]
     nodes = [((row.node, str(row.instructions)), row) for row in profile.group_by("node")]
     instructions = [((row.node, row.op, _kernel(row)), row) for row in _most_expensive(profile)]
     return [

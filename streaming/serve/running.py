@@ -10,6 +10,7 @@ from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
 from pulse.rounding import Rounding
 from pulse.support.cores import core_count
+from pulse.support.wording import spell
 from streaming.opening.opened_model import OpenedModel
 from streaming.opening.source import load_source
 from streaming.serve.logs import log_to_stderr
@@ -35,7 +36,7 @@ def open_programs(settings: ServerSettings) -> list[HostedProgram]:
 def run_server(settings: ServerSettings, level: str) -> None:
     """Open the models and serve them until a signal. Raises PulseError: invalid settings, or a model."""
     if level not in LEVELS:
-        raise InputError(f"--log-level {level}: the levels are {', '.join(LEVELS)}")
+        raise InputError(f"{spell('log_level', level)}: the levels are {', '.join(LEVELS)}")
     programs = open_programs(settings)
     log_to_stderr(level)
     service = Service(settings, programs, settings.threads or core_count())

@@ -7,6 +7,7 @@ from types import FrameType
 import uvicorn
 
 from pulse.errors import InputError
+from pulse.support.wording import spell
 from streaming.serve.app import make_app
 from streaming.serve.service import Service
 from streaming.serve.stream_protocol import StreamProtocol
@@ -69,7 +70,8 @@ def listen(host: str, port: int, slow_s: float) -> socket.socket:
         listening.bind(address)
         listening.listen(MAX_BACKLOG)
     except (OSError, OverflowError) as error:
-        raise InputError(f"{host}, port {port}: {error}; choose others with --host and --port") from None
+        others = f"choose others with {spell('host')} and {spell('port')}"
+        raise InputError(f"{host}, port {port}: {error}; {others}") from None
     return listening
 
 

@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 
 from streaming.cli.console import print_json, print_note
+from streaming.cli.options import takes_groups
 
 
+@takes_groups
 def recipe(
     models: Annotated[
         list[Path],

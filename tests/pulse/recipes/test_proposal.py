@@ -149,7 +149,7 @@ def test_calls_that_take_overlapping_frames_get_their_hop(
     proposed = propose_recipe([tmp_path / "calls.onnx"], tmp_path)
     if stages:
         assert "frames" not in proposed.text
-        assert any("as in --hop 128" in note for note in proposed.notes)
+        assert any("as in hop=128" in note for note in proposed.notes)
     proposed = propose_recipe([tmp_path / "calls.onnx"], tmp_path, hop=100)
     kinds = [
         stage.kind for stage in parse_recipe(proposed.text, RecipeContext.of(tmp_path / "recipe.toml")).stages

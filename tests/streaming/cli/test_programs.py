@@ -101,7 +101,7 @@ def test_nothing_is_proved_without_a_check() -> None:
     """The file says so, and ``pulse check`` fails with the matching code."""
     pulse("compile", "-o", "denoise.pulse", "--no-check")
     result = pulse("check", "denoise.pulse", code=3)
-    assert "nothing was proved when it was compiled (--no-check)" in result.output
+    assert "nothing was proved when it was compiled (--no-check of pulse compile)" in result.output
 
 
 def test_the_effect_of_rounded_weights_is_reported() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import warnings
 
 import onnx
@@ -15,7 +16,7 @@ from streaming.cli.spelling import as_options, option_of
 from tests.documents.vocabulary import commands
 from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.sources import modules_in, nodes_in, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 from tests.streaming.cli.chunk_files import save_model
 from tests.streaming.command import RUNNER, refusal, save
 
@@ -32,6 +33,7 @@ def test_names_are_spelled_for_python_and_as_options() -> None:
         assert [spell(*value) for value in values] == options
         assert spell("inputs", {"my x": "1,T", "y": "T"}) == "--input 'my x=1,T' --input y=T"
         assert spell("backend", "numpy") == "--backend numpy"
+        assert spell("check", False) == "--no-check"
     assert [spell(*value) for value in values] == python
 
 
@@ -56,6 +58,27 @@ def test_every_parameter_that_a_message_names_has_an_option() -> None:
     assert len(named) > 30
     options = set().union(*commands().values())
     assert {name for name in named if option_of(str(name)) not in options} == {"reads", "check_finite"}
+
+
+def test_only_the_command_line_names_options_itself() -> None:
+    """Other strings of code have options only inside of a whole command, or those of other programs."""
+    of_others = {"streaming/libraries.py", "streaming/realtime/rights.py"}  # a linker; containers
+    command, option = re.compile(r"\b(pulse|ray) [a-z]+ [^;:,)]*"), re.compile(r"(?<![\w,-])--[a-z]")
+    strings = {
+        name_of(path): [
+            node.value
+            for node in nodes_in(tree_of(path))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        for path in modules_in("pulse", "streaming")
+        if "cli" not in path.parts
+    }
+    assert not {
+        name: named
+        for name, texts in strings.items()
+        if name not in of_others
+        and (named := [text for text in texts if option.search(command.sub("", text))])
+    }
 
 
 def test_errors_name_options_or_parameters() -> None:

@@ -216,12 +216,12 @@ def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def test_plugins_refuse_models_without_sound(tmp_path: Path, program: NativeProgram) -> None:
-    with pytest.raises(WriteError, match="--rate"):
+    with pytest.raises(WriteError, match="give rate="):
         build(program, tmp_path, plugins=("lv2",))
     with pytest.raises(WriteError, match=r"audio of one channel, and the input x is float32 \[1, 6, 2\]"):
         build(compile_program(decimating_model(), 6), tmp_path, rate_hz=RATE_HZ, plugins=("lv2",))
     with pytest.raises(
-        InputError, match="--plugin vst: there is no such plug-in; choose one of ladspa, lv2, clap"
+        InputError, match='plugin="vst": there is no such plug-in; choose one of ladspa, lv2, clap'
     ):
         build(program, tmp_path, rate_hz=RATE_HZ, plugins=("vst",))
     assert not list(tmp_path.iterdir())

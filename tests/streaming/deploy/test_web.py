@@ -158,7 +158,7 @@ def test_a_model_that_takes_no_sound_has_no_page(tmp_path: Path) -> None:
 
 
 def test_plug_ins_are_for_processors(program: NativeProgram, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--plugin is for processors; the target wasm32 has a page"):
+    with pytest.raises(InputError, match="plugin= is for processors; the target wasm32 has a page"):
         build(program, tmp_path, "wasm32", rate_hz=RATE_HZ, plugins=("lv2",))
 
 
