@@ -18,7 +18,7 @@ class Result(NamedTuple):
     ended_ns: int
 
 
-class Slots(Protocol):
+class PulseQueue(Protocol):
     """A queue of pulses of one stream in an engine; results come in the order of submission.
 
     event    set when a pulse has run after ``listen``, and when one fails
@@ -85,12 +85,12 @@ class Engine(Protocol):
         """Compile everything and start the thread."""
         ...
 
-    def open(self, state: State, depth: int) -> Slots:
-        """Create slots for ``depth`` pulses of a new stream."""
+    def open(self, state: State, depth: int) -> PulseQueue:
+        """Create the queue of a new stream, with slots for ``depth`` pulses."""
         ...
 
     async def stop(self) -> None:
-        """End the thread after its current pulse. All slots must be closed.
+        """End the thread after its current pulse. All queues must be closed.
 
         Raises ExecutorError: the thread does not end
         """

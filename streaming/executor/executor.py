@@ -194,9 +194,9 @@ class Executor(NotCopyable):
             )
         self._sweep()
         state = self.program.spawn(self._constants)
-        slots = self._engine.open(state, self.depth)
-        steps = StreamSteps(state, slots, self.policy, self.deadline_s, self._check_finite)
-        flow = Flow(blocks, steps, slots, self.policy, self._close)
+        queue = self._engine.open(state, self.depth)
+        steps = StreamSteps(state, queue, self.policy, self.deadline_s, self._check_finite)
+        flow = Flow(blocks, steps, queue, self.policy, self._close)
         self._flows.append(flow)
         self._tasks.start_soon(flow.feed)
         return flow

@@ -11,7 +11,7 @@ import anyio.lowlevel
 from pulse.facts import Array
 from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
-from streaming.executor.engine import Slots
+from streaming.executor.engine import PulseQueue
 from streaming.executor.executor_statistics import StreamCounters
 from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
@@ -33,20 +33,20 @@ class Flow:
         self,
         blocks: AsyncGenerator[InputBlock],
         steps: StreamSteps,
-        slots: Slots,
+        queue: PulseQueue,
         policy: Policy,
         on_close: Callable[["Flow"], None],
     ) -> None:
         self._blocks = blocks
         self._steps = steps
-        self._slots = slots
+        self._queue = queue
         self._policy = policy
         self._on_close = on_close
         self._feeding = anyio.CancelScope()
         self._exhausted = False
         self._feeding_ended = anyio.Event()
         self._space = anyio.Event()
-        self._slots_released = anyio.Event()
+        self._queue_released = anyio.Event()
         self._alarm: anyio.CancelScope | None = None
         self._listening = False
         self._busy = False
@@ -126,13 +126,13 @@ class Flow:
     @property
     def is_gone(self) -> bool:
         """Whether the flow is closed and none of its pulses runs."""
-        return self._feeding_ended.is_set() and self._slots_released.is_set()
+        return self._feeding_ended.is_set() and self._queue_released.is_set()
 
     async def wait_until_gone(self) -> None:
         """Wait until no pulse of a closed flow runs, even if the task is cancelled."""
         with anyio.CancelScope(shield=True):
             await self._feeding_ended.wait()
-            await self._slots_released.wait()
+            await self._queue_released.wait()
 
     def errors(self) -> list[BaseException]:
         """Return the pending errors of the source; the caller handles them."""
@@ -169,7 +169,7 @@ class Flow:
     def _outputs(self) -> dict[str, Array] | None:
         """Return the outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
-        failure = self._slots.failure  # read before the results: the engine continues meanwhile
+        failure = self._queue.failure  # read before the results: the engine continues meanwhile
         outputs = steps.take_ready()
         if steps.has_space:
             self._space.set()
@@ -190,18 +190,18 @@ class Flow:
 
     async def _wait(self) -> None:
         """Wait until there may be outputs."""
-        if self._slots.listen():
+        if self._queue.listen():
             return
         self._listening = True
         try:
             if self._policy.needs_deadline:
                 with anyio.CancelScope(deadline=self._steps.due_s) as self._alarm:
-                    await anyio.wait_readable(self._slots.event.to_read)
+                    await anyio.wait_readable(self._queue.event.to_read)
                 if self._alarm.cancelled_caught:
                     return
             else:
-                await anyio.wait_readable(self._slots.event.to_read)
-            self._slots.clear()
+                await anyio.wait_readable(self._queue.event.to_read)
+            self._queue.clear()
         finally:
             self._listening = False
             self._alarm = None
@@ -209,10 +209,10 @@ class Flow:
     def _wake(self) -> None:
         """Wake the reader that waits for outputs."""
         if self._listening:
-            self._slots.event.set()
+            self._queue.event.set()
 
     def _leave(self) -> None:
         """Record that the reader no longer waits for outputs."""
-        if not self._slots_released.is_set():
-            self._slots_released.set()
-            self._slots.close()
+        if not self._queue_released.is_set():
+            self._queue_released.set()
+            self._queue.close()

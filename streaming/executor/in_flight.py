@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pulse.facts import Array
 from pulse.program.streams.feeds import Feed
-from streaming.executor.engine import Slots
+from streaming.executor.engine import PulseQueue
 from streaming.executor.executor_statistics import StreamCounters
 
 
@@ -32,8 +32,8 @@ class InFlight:
     Silence may be returned for the oldest pulses. Those are *owed*: their results are discarded when they arrive.
     """
 
-    def __init__(self, slots: Slots, counters: StreamCounters) -> None:
-        self._slots = slots
+    def __init__(self, queue: PulseQueue, counters: StreamCounters) -> None:
+        self._queue = queue
         self._counters = counters
         self._arrivals: deque[Arrival] = deque()
         self._owed = 0
@@ -53,25 +53,25 @@ class InFlight:
 
     def submit(self, pulse: Feed, arrival: Arrival) -> None:
         """Submit a pulse; the queue must not be full."""
-        self._slots.submit(pulse)
+        self._queue.submit(pulse)
         self._arrivals.append(arrival)
 
     def drop(self) -> bool:
         """Discard the oldest pulse that has not started. Returns whether there was one."""
-        queue_index = self._slots.drop()
+        queue_index = self._queue.drop()
         if queue_index is not None:
             del self._arrivals[queue_index]
         return queue_index is not None
 
     def count_ready(self) -> tuple[int, int]:
         """Return the number of finished pulses, and the number of them whose results are not discarded."""
-        count = self._slots.count_ready()
+        count = self._queue.count_ready()
         return count, max(0, count - self._owed)
 
     def results(self, count: int) -> Iterator[Mapping[str, Array]]:
         """Collect ``count`` finished pulses; yield the results that are not discarded, each valid until the next."""
         now_ns = time.monotonic_ns()
-        for result in self._slots.collect(count):
+        for result in self._queue.collect(count):
             arrival = self._arrivals.popleft()
             self._counters.record(arrival.at_ns, result.started_ns, result.ended_ns, now_ns)
             if self._owed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.events import NativeEvent
-from pulse.program.machine.packed import PackedCall, Slot
+from pulse.program.machine.packed import PackedCall, PackedTensor
 from pulse.program.native.native_state import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
@@ -48,7 +48,7 @@ class NativeEngine(NotCopyable):
         self._fields.wake, self._fields.wait = self._wake.to_write, self._wake.to_read
         self._tables = [slots.QueueTable.new()]
         self._fields.table = self._tables[0].address
-        self._leaving_slots: list[NativeSlots] = []
+        self._leaving_queues: list[NativeQueue] = []
         self._worker = EngineThread(self._work, self._end, realtime)
 
     @property
@@ -60,34 +60,34 @@ class NativeEngine(NotCopyable):
             entry.prepare()
         self._worker.start()
 
-    def open(self, state: State, depth: int) -> "NativeSlots":
+    def open(self, state: State, depth: int) -> "NativeQueue":
         assert isinstance(state, NativeState)
         self._sweep()
         table = self._tables[-1]
         if np.all(table.queues):
             table = self._grow(table)
         table_index = int(np.argmin(table.queues != 0))
-        stream_slots = NativeSlots(self, table_index, state, depth)
-        slots.join.call(self.address, table.address, table_index, stream_slots.address)
-        return stream_slots
+        queue = NativeQueue(self, table_index, state, depth)
+        slots.join.call(self.address, table.address, table_index, queue.address)
+        return queue
 
     async def stop(self) -> None:
         await self._worker.stop()
         self._sweep()
         self._wake.close()
 
-    def leave(self, leaving: "NativeSlots", table_index: int) -> None:
-        """Remove slots from the table; their memory is kept while the worker uses them."""
+    def leave(self, leaving: "NativeQueue", table_index: int) -> None:
+        """Remove a queue from the table; its memory is kept while the worker uses it."""
         if slots.leave.call(self.address, table_index, leaving.address):
-            self._leaving_slots.append(leaving)
+            self._leaving_queues.append(leaving)
         else:
             leaving.event.close()
 
     def _sweep(self) -> None:
-        """Free the removed slots that the worker no longer uses."""
-        for leaving in list(self._leaving_slots):
+        """Free the removed queues that the worker no longer uses."""
+        for leaving in list(self._leaving_queues):
             if not slots.is_at.call(self.address, leaving.address):
-                self._leaving_slots.remove(leaving)
+                self._leaving_queues.remove(leaving)
                 leaving.event.close()
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
@@ -106,8 +106,8 @@ class NativeEngine(NotCopyable):
         slots.stop.call(self.address)
 
 
-class NativeSlots(NotCopyable):
-    """Slots of a ``NativeEngine``: all memory that the worker uses for a stream."""
+class NativeQueue(NotCopyable):
+    """The queue of a stream in a ``NativeEngine``: all memory that the worker uses for it."""
 
     copy_error_reason = "it holds addresses of this process; make another one"
 
@@ -200,5 +200,5 @@ class NativeSlots(NotCopyable):
         self._engine.leave(self, self._table_index)
 
 
-def _views(tensors: tuple[Slot, ...], memory: Array) -> dict[str, Array]:
+def _views(tensors: tuple[PackedTensor, ...], memory: Array) -> dict[str, Array]:
     return {tensor.name: tensor.view(memory) for tensor in tensors}

@@ -10,7 +10,7 @@ from pulse.program.streams.state import State
 from streaming.blocks.input_blocks import InputBlock, InputBlocks
 from streaming.blocks.output_trim import OutputTrim
 from streaming.errors import ExecutorError
-from streaming.executor.engine import Slots
+from streaming.executor.engine import PulseQueue
 from streaming.executor.executor_statistics import StreamCounters
 from streaming.executor.in_flight import Arrival, InFlight
 from streaming.policies import Policy
@@ -19,22 +19,22 @@ from streaming.policies import Policy
 class StreamSteps:
     """Cuts blocks into pulses, submits them, and returns the frames that are ready; counts every frame.
 
-    state, slots  those of the stream, not shared
+    state, queue  those of the stream, not shared
     deadline_s    the time from the arrival of a pulse after which its output is late
     """
 
     def __init__(
-        self, state: State, slots: Slots, policy: Policy, deadline_s: float | None, check_finite: bool
+        self, state: State, queue: PulseQueue, policy: Policy, deadline_s: float | None, check_finite: bool
     ) -> None:
         self._clock = state.clock
         self._pulse = state.program.pulse
-        self._slots = slots
+        self._queue = queue
         self._policy = policy
         self._deadline_s = inf if deadline_s is None else deadline_s
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
         self._counters = StreamCounters(deadline_s)
-        self._in_flight = InFlight(slots, self._counters)
+        self._in_flight = InFlight(queue, self._counters)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
@@ -56,7 +56,7 @@ class StreamSteps:
     @property
     def has_space(self) -> bool:
         """Whether a pulse may be submitted."""
-        return self._slots.free > 0
+        return self._queue.free > 0
 
     @property
     def is_empty(self) -> bool:
@@ -123,7 +123,7 @@ class StreamSteps:
         Raises InputError: an output is not defined for a stream of 0 frames
         """
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
-        pulses = self._slots.end(self._input_blocks.waiting_arrays())
+        pulses = self._queue.end(self._input_blocks.waiting_arrays())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
         frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
@@ -154,7 +154,7 @@ class StreamSteps:
         self._tail.clear()
 
     def _submit_tail(self) -> None:
-        while self._tail and self._slots.free:
+        while self._tail and self._queue.free:
             self._in_flight.submit(*self._tail.popleft())
 
     def _late_error(self, waited_s: float) -> ExecutorError:

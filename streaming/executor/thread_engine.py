@@ -22,7 +22,7 @@ class ThreadEngine(NotCopyable):
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._changed = threading.Condition()
-        self._all: list[ThreadSlots] = []
+        self._queues: list[ThreadQueue] = []
         self._ends = False
         self._worker = EngineThread(self._work, self._end, realtime)
 
@@ -33,11 +33,11 @@ class ThreadEngine(NotCopyable):
     def start(self) -> None:
         self._worker.start()
 
-    def open(self, state: State, depth: int) -> "ThreadSlots":
-        slots = ThreadSlots(state, depth, self._changed, self._all)
+    def open(self, state: State, depth: int) -> "ThreadQueue":
+        queue = ThreadQueue(state, depth, self._changed, self._queues)
         with self._changed:
-            self._all.append(slots)
-        return slots
+            self._queues.append(queue)
+        return queue
 
     async def stop(self) -> None:
         await self._worker.stop()
@@ -50,20 +50,23 @@ class ThreadEngine(NotCopyable):
     def _work(self) -> None:
         while not self._ends:
             with self._changed:
-                all_slots = list(self._all)
-                if not any(slots.waiting_pulses for slots in all_slots) and not self._ends:
+                queues = list(self._queues)
+                if not any(queue.waiting_pulses for queue in queues) and not self._ends:
                     self._changed.wait()
-            for slots in all_slots:
-                slots.run_next()
+            for queue in queues:
+                queue.run_next()
 
 
-class ThreadSlots(NotCopyable):
-    """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to the engine's thread."""
+class ThreadQueue(NotCopyable):
+    """The queue of a stream in a ``ThreadEngine``.
+
+    The condition guards all but ``state``, which belongs to the engine's thread.
+    """
 
     copy_error_reason = "it belongs to one engine; make another one"
 
     def __init__(
-        self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadSlots]"
+        self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadQueue]"
     ) -> None:
         self.event = NativeEvent()
         self.failure: Exception | None = None

@@ -54,11 +54,11 @@ class Instances(NotCopyable):
         self.memory = memory.words
         """The memory of the ``Instance`` structs."""
         self.structs = [memory[index] for index in range(streams)]
-        slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
+        tensor = None if sound is None else next(t for t in self.packed[0].outputs if t.name == sound.name)
         for index, instance in enumerate(self.structs):
             instance.packed = self.packed[index].call.address
             instance.slot_out = self._outputs[index].ctypes.data
-            instance.sound_offset_bytes = 0 if slot is None else slot.offset
+            instance.sound_offset_bytes = 0 if tensor is None else tensor.offset
             instance.sound_out = self._sound[index].ctypes.data
             instance.delay_left_frames = conversion_delay
             instance.delay_line = self._lines[index].ctypes.data
@@ -123,7 +123,9 @@ class Instances(NotCopyable):
     def outputs(self, record: Array) -> list[dict[str, Array]]:
         """Return copies of each stream's outputs, from the bytes after a record's header."""
         parts = record.reshape(len(self.states), -1)
-        return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
+        return [
+            {tensor.name: tensor.view(part).copy() for tensor in self.packed[0].outputs} for part in parts
+        ]
 
     def faults(self) -> list[str]:
         """Return descriptions of the faults: values for which a node had no result, by node and stream."""
@@ -147,8 +149,8 @@ class Instances(NotCopyable):
         for index, state in enumerate(self.states):
             results = state.step(self.model_inputs(slots[index]))
             faults += state.take_faults()
-            for slot in self.packed[index].outputs:
-                slot.view(self._outputs[index])[...] = results[slot.name]
+            for tensor in self.packed[index].outputs:
+                tensor.view(self._outputs[index])[...] = results[tensor.name]
         return faults
 
 

@@ -265,23 +265,23 @@ def array_step(packed: PackedCall, counter: NDArray[np.int64], flags: StreamFlag
     packed  the state's packed call: its inputs and outputs, in order
     Raises CompileError: it cannot be compiled
     """
-    slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
-    dtypes = [np.dtype(slot.dtype.type) for slot in slots]
-    names = [slot.name for slot in slots]
-    shapes = np.array([size for slot in slots for size in slot.shape] or [0], np.int64)
-    forms, shape_address = ArrayForm.new(len(slots)), shapes.ctypes.data
-    for index, (slot, dtype) in enumerate(zip(slots, dtypes)):
+    tensors, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
+    dtypes = [np.dtype(tensor.dtype.type) for tensor in tensors]
+    names = [tensor.name for tensor in tensors]
+    shapes = np.array([size for tensor in tensors for size in tensor.shape] or [0], np.int64)
+    forms, shape_address = ArrayForm.new(len(tensors)), shapes.ctypes.data
+    for index, (tensor, dtype) in enumerate(zip(tensors, dtypes)):
         form = forms[index]
-        form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), shape_address
+        form.dtype, form.axes, form.shape = id(dtype), len(tensor.shape), shape_address
         form.flags = READ if index < inputs else WRITTEN
-        form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
-        shape_address += 8 * len(slot.shape)
-    words = np.zeros((3, max(len(slots), 1)), np.int64)
+        form.elements, form.floats = prod(tensor.shape), dtype.itemsize if dtype.kind == "f" else 0
+        shape_address += 8 * len(tensor.shape)
+    words = np.zeros((3, max(len(tensors), 1)), np.int64)
     words[0, : len(names)] = [id(name) for name in names]
     step, interpreter = ArrayCall.new(), this_interpreter()
     step.counter, step.flags = counter.ctypes.data, flags.address
     step.call, step.interpreter, step.forms = packed.call.address, interpreter.address, forms.address
-    step.arrays, step.inputs = len(slots), inputs
+    step.arrays, step.inputs = len(tensors), inputs
     step.names, step.objects, step.data = (row.ctypes.data for row in words)
     kept = packed, counter, flags, dtypes, names, shapes, forms, words, step, interpreter
     return STEP_ARRAYS.bind(step.address, kept)

@@ -89,7 +89,7 @@ count_at = struct_at(Count)
 
 
 @record
-class Slot:
+class PackedTensor:
     """A tensor in a packed pulse: its first byte, shape and dtype."""
 
     name: str
@@ -117,8 +117,8 @@ class PackedCall(NotCopyable):
 
     call: MachineCall
     kept: tuple[Array | Struct, ...]
-    inputs: tuple[Slot, ...]
-    outputs: tuple[Slot, ...]
+    inputs: tuple[PackedTensor, ...]
+    outputs: tuple[PackedTensor, ...]
     input_bytes: int
     output_bytes: int
 
@@ -140,17 +140,19 @@ def pack(
     values   the constants' values, copied in each pulse, since the arena may overlap them
     faults   the address of the ``Count`` of values without a result
     """
-    slots_in, input_bytes = _slots(inputs)
-    slots_out, output_bytes = _slots(outputs)
-    slots_fixed, fixed_bytes = _slots(constants)
+    packed_inputs, input_bytes = _packed_tensors(inputs)
+    packed_outputs, output_bytes = _packed_tensors(outputs)
+    packed_constants, fixed_bytes = _packed_tensors(constants)
     fixed = np.zeros(max(fixed_bytes, 1), np.uint8)
-    for slot in slots_fixed:
-        slot.view(fixed)[...] = values[slot.name]
+    for tensor in packed_constants:
+        tensor.view(fixed)[...] = values[tensor.name]
     places = [place for _, place in (*constants, *inputs, *outputs)]
     boxes, axes = Box.new(len(places)), AxisStride.new(1 + sum(place.ndim for place in places))
     first = 0
-    for index, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
-        boxes[index].offset = slot.offset
+    for index, (tensor, place) in enumerate(
+        zip((*packed_constants, *packed_inputs, *packed_outputs), places)
+    ):
+        boxes[index].offset = tensor.offset
         _set_box(boxes[index], place, axes[first])
         first += place.ndim
     machine_call = MachineCall.new()
@@ -159,16 +161,18 @@ def pack(
     machine_call.inputs = len(inputs)
     machine_call.outputs = len(outputs)
     machine_call.fixed, machine_call.faults, machine_call.boxes = fixed.ctypes.data, faults, boxes.address
-    return PackedCall(machine_call, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
+    return PackedCall(
+        machine_call, (fixed, boxes, axes), packed_inputs, packed_outputs, input_bytes, output_bytes
+    )
 
 
-def _slots(tensors: NamedViews) -> tuple[tuple[Slot, ...], int]:
-    slots: list[Slot] = []
+def _packed_tensors(views: NamedViews) -> tuple[tuple[PackedTensor, ...], int]:
+    tensors: list[PackedTensor] = []
     size = 0
-    for name, place in tensors:
-        slots.append(Slot(name, size, place.shape, place.dtype))
+    for name, place in views:
+        tensors.append(PackedTensor(name, size, place.shape, place.dtype))
         size += align(max(place.nbytes, 1))
-    return tuple(slots), size
+    return tuple(tensors), size
 
 
 def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from pulse.program.streams.state import State
 from streaming.executor.executor_statistics import ExecutorStatistics
-from streaming.executor.thread_engine import ThreadSlots
+from streaming.executor.thread_engine import ThreadQueue
 
 
 class HeldEngine:
@@ -28,25 +28,25 @@ class HeldEngine:
     def start(self) -> None:
         self.started += 1
 
-    def open(self, state: State, depth: int) -> ThreadSlots:
-        slots = ThreadSlots(state, depth, self._changed, self.everyone)
-        self.everyone.append(slots)
-        return slots
+    def open(self, state: State, depth: int) -> ThreadQueue:
+        queue = ThreadQueue(state, depth, self._changed, self.everyone)
+        self.everyone.append(queue)
+        return queue
 
     async def stop(self) -> None:
-        assert not self.everyone, "slots are open"
+        assert not self.everyone, "queues are open"
         self.stopped += 1
 
     @property
     def waiting_pulses(self) -> int:
         """The number of pulses that are ready to run."""
-        return sum(slots.waiting_pulses for slots in self.everyone)
+        return sum(queue.waiting_pulses for queue in self.everyone)
 
     def run(self, count: int) -> None:
         """Run this many pulses of each stream."""
         for _ in range(count):
-            for slots in list(self.everyone):
-                slots.run_next()
+            for queue in list(self.everyone):
+                queue.run_next()
 
 
 class HeldLoop(asyncio.SelectorEventLoop):

@@ -15,7 +15,7 @@ import pytest
 from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.engine_thread import EngineThread
-from streaming.executor.thread_engine import ThreadSlots
+from streaming.executor.thread_engine import ThreadQueue
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
@@ -321,17 +321,17 @@ async def test_outputs_of_late_pulses_come_before_the_error(
 ) -> None:
     program, engine = named_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
-    advance, look = state.advance, ThreadSlots.count_ready
+    advance, look = state.advance, ThreadQueue.count_ready
 
     def run_or_fail(self, feed):
         if self.clock.pulse == 2:
             raise MemoryError("no room for pulse 2")
         return advance(self, feed)
 
-    def look_and_note(slots):
-        ready_slots = look(slots)
+    def look_and_note(queue):
+        ready_pulses = look(queue)
         engine.run(engine.waiting_pulses)
-        return ready_slots
+        return ready_pulses
 
     monkeypatch.setattr(state, "advance", run_or_fail)
     pieces = []
@@ -348,7 +348,7 @@ async def test_outputs_of_late_pulses_come_before_the_error(
                         await anext(stream)
                     while engine.waiting_pulses < 3:
                         await anyio.lowlevel.checkpoint()
-                    monkeypatch.setattr(ThreadSlots, "count_ready", look_and_note)
+                    monkeypatch.setattr(ThreadQueue, "count_ready", look_and_note)
                     await take(stream)
     assert join_pieces(pieces, program)["loud"].shape[1] == 2 * PULSE
 

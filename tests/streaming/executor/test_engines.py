@@ -11,8 +11,8 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.executor import Executor
 from streaming.executor.executor import engine_for
-from streaming.executor.native_engine import NativeEngine, NativeSlots
-from streaming.executor.thread_engine import ThreadEngine, ThreadSlots
+from streaming.executor.native_engine import NativeEngine, NativeQueue
+from streaming.executor.thread_engine import ThreadEngine, ThreadQueue
 from streaming.realtime import Realtime
 from tests.backends import BACKENDS
 from tests.noise import normal_noise
@@ -32,13 +32,13 @@ def pulse(number: int) -> dict[str, Array]:
     return {"x": np.full((1, PULSE), number, np.float32)}
 
 
-def collect_numbers(slots: NativeSlots | ThreadSlots, count: int) -> list[int]:
+def collect_numbers(queue: NativeQueue | ThreadQueue, count: int) -> list[int]:
     """The numbers of the pulses that ran, recognised by their outputs."""
-    return [int(result.outputs["loud"][0, 0]) // 2 for result in slots.collect(count)]
+    return [int(result.outputs["loud"][0, 0]) // 2 for result in queue.collect(count)]
 
 
-def wait_for_pulses(slots: NativeSlots | ThreadSlots, count: int) -> None:
-    wait_until(lambda: slots.count_ready() >= count, f"{count} pulses are ready")
+def wait_for_pulses(queue: NativeQueue | ThreadQueue, count: int) -> None:
+    wait_until(lambda: queue.count_ready() >= count, f"{count} pulses are ready")
 
 
 def test_the_engine_suits_the_backend() -> None:
@@ -64,38 +64,38 @@ async def test_streams_take_turns(program: Program) -> None:
 
 async def test_a_pulse_is_either_dropped_or_run(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(1)
-    slots = engine.open(program.spawn(), 5)
+    queue = engine.open(program.spawn(), 5)
     for number in range(2):
-        slots.submit(pulse(number))
-    assert slots.drop() == 0
+        queue.submit(pulse(number))
+    assert queue.drop() == 0
     submitted, dropped, ran, in_flight = 2, [0], [], [1]
     engine.start()
     for _ in range(3000):
-        if slots.free and rng.random() < 0.6:
-            slots.submit(pulse(submitted))
+        if queue.free and rng.random() < 0.6:
+            queue.submit(pulse(submitted))
             in_flight.append(submitted)
             submitted += 1
         elif rng.random() < 0.6:
-            index = slots.drop()
+            index = queue.drop()
             if index is not None:
                 dropped.append(in_flight.pop(index))
         else:
-            taken = collect_numbers(slots, slots.count_ready())
+            taken = collect_numbers(queue, queue.count_ready())
             assert in_flight[: len(taken)] == taken
             del in_flight[: len(taken)]
             ran += taken
-    if slots.free:  # one that is not dropped, whichever thread was faster until now
-        slots.submit(pulse(submitted))
+    if queue.free:  # one that is not dropped, whichever thread was faster until now
+        queue.submit(pulse(submitted))
         in_flight.append(submitted)
         submitted += 1
-    wait_for_pulses(slots, len(in_flight))
-    ran += collect_numbers(slots, len(in_flight))
+    wait_for_pulses(queue, len(in_flight))
+    ran += collect_numbers(queue, len(in_flight))
     assert sorted(ran + dropped) == list(range(submitted))
     assert ran == sorted(ran)
     assert dropped == sorted(dropped)
     assert ran
     assert dropped
-    slots.close()
+    queue.close()
     await engine.stop()
 
 
@@ -117,30 +117,30 @@ async def test_streams_come_and_go_while_others_run(program: Program) -> None:
                 others.pop(rng.randrange(len(others))).close()
         wait_for_pulses(steady, submitted - len(received))
         received += collect_numbers(steady, submitted - len(received))
-        for slots in (steady, *others):
-            slots.close()
+        for queue in (steady, *others):
+            queue.close()
         await engine.stop()
         assert received == list(range(submitted))
 
 
 async def test_listening_sets_the_event_once(program: Program) -> None:
     engine = engine_for(program, None)
-    slots = engine.open(program.spawn(), 4)
+    queue = engine.open(program.spawn(), 4)
     engine.start()
-    slots.submit(pulse(0))
-    wait_for_pulses(slots, 1)
-    assert slots.listen() == 1
-    slots.submit(pulse(1))
+    queue.submit(pulse(0))
+    wait_for_pulses(queue, 1)
+    assert queue.listen() == 1
+    queue.submit(pulse(1))
     with anyio.fail_after(5):
-        await anyio.wait_readable(slots.event.to_read)
-    slots.clear()
-    slots.submit(pulse(2))
-    wait_for_pulses(slots, 3)  # so the engine has left pulse 1, with all that it does after one
-    readable, _, _ = select.select([slots.event.to_read], [], [], 0)
+        await anyio.wait_readable(queue.event.to_read)
+    queue.clear()
+    queue.submit(pulse(2))
+    wait_for_pulses(queue, 3)  # so the engine has left pulse 1, with all that it does after one
+    readable, _, _ = select.select([queue.event.to_read], [], [], 0)
     assert not readable
-    assert slots.listen() == 3
-    assert collect_numbers(slots, 3) == [0, 1, 2]
-    slots.close()
+    assert queue.listen() == 3
+    assert collect_numbers(queue, 3) == [0, 1, 2]
+    queue.close()
     await engine.stop()
 
 
