@@ -10,11 +10,11 @@ import onnx
 from bench.measurement.noise import noise_pulses
 from bench.measurement.timing import make_stepper
 from bench.models import Entry, Explicit
-from bench.peers.form import MAX_ERROR, PILOT_STEPS, Form, fastest, try_form
 from bench.peers.onnxruntime_peer import OnnxRuntimePeer
 from bench.peers.outputs import WrongResultError, distance, reference, stream_outputs, streams_of
 from bench.peers.peer import Feed, Peer
 from bench.peers.pulse_peer import PulsePeer
+from bench.peers.runtime_form import MAX_ERROR, PILOT_STEPS, RuntimeForm, fastest, try_form
 from bench.peers.tract_peer import TractExplicitPeer, TractPeer
 from pulse.program.program import Program
 
@@ -38,8 +38,8 @@ class Contest:
     entry: Entry
     program: Program
     pulses: Sequence[Feed]
-    forms: tuple[Form, ...]
-    best: dict[str, Form]
+    forms: tuple[RuntimeForm, ...]
+    best: dict[str, RuntimeForm]
 
     def steppers(self) -> dict[str, Callable[[], object]]:
         """Return a function for each runtime that runs the next pulse, this project last."""
@@ -63,17 +63,19 @@ def contest(
     pulses = noise_pulses(program, entry.scale)
     twin = None if entry.twin is None else entry.twin()
     expected = reference(entry, proto, twin, program, pulses[:checked])
-    first = {OURS: Form(OURS, program.backend, "right", "", PulsePeer(program))}
+    first = {OURS: RuntimeForm(OURS, program.backend, "right", "", PulsePeer(program))}
     if specialise:
         faster = entry.program(source)
         if (report := faster.specialise(min_gain=MIN_SPECIALISED_GAIN)).used:
-            first[SPECIALISED] = Form(SPECIALISED, f"{report.seconds:.0f} s", "right", "", PulsePeer(faster))
+            first[SPECIALISED] = RuntimeForm(
+                SPECIALISED, f"{report.seconds:.0f} s", "right", "", PulsePeer(faster)
+            )
     for name, form in first.items():
         assert form.peer is not None
         off = distance(stream_outputs(form.peer, program, pulses[:checked]), expected, program)
         if not off <= MAX_ERROR:
             raise WrongResultError(f"{entry.name}: the output of {name} is off by {off:.1e}")
-    forms: list[Form] = []
+    forms: list[RuntimeForm] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
         forms.append(try_form(runtime, how, make, program, pulses[:checked], expected))
     best = dict(fastest(forms, pulses, pilot_steps)) | first

@@ -14,10 +14,10 @@ import pulse
 from bench.measurement.noise import noise_pulses
 from bench.measurement.timing import alternate, make_stepper
 from bench.models import Explicit
-from bench.peers.form import try_form
 from bench.peers.onnxruntime_peer import OnnxRuntimePeer
 from bench.peers.outputs import WrongResultError, stream_outputs, streams_of
 from bench.peers.pulse_peer import PulsePeer
+from bench.peers.runtime_form import try_form
 from bench.torch_codes.author_run import run_author, time_whole
 from bench.torch_codes.min_delay import STREAM_EXAMPLES, min_delay_of_case
 from bench.torch_codes.module_calls import difference, draw_inputs, module_outputs, streamed_outputs

@@ -1,6 +1,5 @@
 """docs/models.md: the results of the shared models."""
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +10,14 @@ import numpy as np
 import onnxruntime
 
 from docs.tables.markdown import table
+from docs.tables.shared_folder import SHARED_FOLDER
 from pulse.chunks.chunking import Chunking
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.loading.load import load
 from pulse.models import PulsedModel, TypedModel
 
-FOLDER = Path(os.environ.get("PULSE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "models"
+FOLDER = SHARED_FOLDER / "models"
 TOLERANCE = 1e-4, 1e-5
 """Relative and absolute."""
 

@@ -27,19 +27,19 @@ def extend_ends(
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
     """Delay a stream by its lag, to send only frames that surely exist. Raises PulsifyError: no delay suffices."""
-    lag = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
-    return wiring.delay(stream, max(stream.fact.offset, lag), name)
+    lag_frames = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
+    return wiring.delay(stream, max(stream.fact.offset, lag_frames), name)
 
 
 def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
     """Return the lag of a wire. Raises PulsifyError: no delay suffices."""
-    delay = lag(length, rate, wiring.symbol, wiring.pulse)
-    if delay is None:
+    lag_frames = lag(length, rate, wiring.symbol, wiring.pulse)
+    if lag_frames is None:
         raise PulsifyError(
             f"{name}: where its input ends ({length} frames at rate {rate}) is known only when the stream has ended; "
             "slice it to a constant length, or to one that keeps up with the stream"
         )
-    return delay
+    return lag_frames
 
 
 def _constant_ends(
@@ -91,8 +91,8 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> Stream
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
     pulse = wiring.frames(fact.rate)
-    lag = require_lag(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
-    offset = max(0, fact.offset - before, lag - before)
+    lag_frames = require_lag(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
+    offset = max(0, fact.offset - before, lag_frames - before)
     while not all(
         (j + offset) // pulse * pulse + pulse > fact.offset + mirrored_frame(wire.ends, j - before)
         for j in range(before)

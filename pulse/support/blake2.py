@@ -1,6 +1,7 @@
-"""The checksum BLAKE2b, as in ``hashlib``, for modules that every start imports.
+"""The checksum BLAKE2b, as in ``hashlib``, for modules that open, compile or run a model.
 
-``hashlib`` links OpenSSL when it is imported, which takes longer than loading a program file of 400 kB.
+``hashlib`` links OpenSSL when it is imported, which takes longer than loading a program file of 400 kB. Modules that
+are imported only to compile kernels, to build a library or in a fleet take it from ``hashlib``.
 """
 
 try:

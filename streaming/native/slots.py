@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Slots: the places of packed pulses of several streams, and the worker that runs these.
 
-The queue of a stream has ``depth`` slots, one for each pulse, and the order in which filled ones run. The event loop's thread
-fills slots, submits them, and may drop the oldest one that has not begun; the worker runs one pulse of each queue in
-turn. The thread that increments ``begun`` owns the pulse.
+The queue of a stream has ``depth`` slots, one for each pulse, and the order in which filled ones run. The event loop's
+thread fills slots, submits them, and may drop the oldest one that has not begun; the worker runs one pulse of each
+queue in turn. The thread that increments ``begun`` owns the pulse.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from pulse.facts import Array
 from pulse.program.program import Program
 
 contests = pytest.importorskip("bench.peers.contest", exc_type=ImportError)
-forms = pytest.importorskip("bench.peers.form", exc_type=ImportError)
+forms = pytest.importorskip("bench.peers.runtime_form", exc_type=ImportError)
 outputs = pytest.importorskip("bench.peers.outputs", exc_type=ImportError)
 FRAMES = 240
 CHECKED = 12
@@ -120,7 +120,7 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen(monkeypatch: pytest.Monke
     clock = SimpleNamespace(perf_counter_ns=lambda: now_ns[0])
     monkeypatch.setattr("bench.measurement.timing.time", clock)
     runtime_forms = [
-        forms.Form("other", str(step_ns), "right", "", Peer(step_ns)) for step_ns in (2000, 1000, 4000)
+        forms.RuntimeForm("other", str(step_ns), "right", "", Peer(step_ns)) for step_ns in (2000, 1000, 4000)
     ]
     assert dict(forms.fastest(runtime_forms, [np.zeros(1)])) == {"other": runtime_forms[1]}
 

@@ -9,6 +9,7 @@ from shutil import which
 import pytest
 
 from bench.models.recipe_pages import lay_out_recipe, recipes
+from docs.tables.shared_folder import SHARED_FOLDER
 from pulse.c_library.library_contents import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
@@ -17,7 +18,7 @@ from streaming.deploy.built_library import PROVIDED, build_library
 from streaming.deploy.elf import undefined_symbols
 from streaming.opening.opened_model import OpenedModel
 from streaming.opening.source import load_source
-from tests.shared import ROOT, shared_path
+from tests.shared import shared_path
 from tests.streaming.deploy.building import HERE
 from tests.streaming.deploy.emulated import PROCESSORS
 
@@ -41,7 +42,7 @@ def recipe(name: str, folder: Path) -> Path:
     """A recipe of the pages with its files; skips where one is missing."""
     shared_path("models")
     try:
-        return lay_out_recipe(f"{name}.toml", folder, ROOT)
+        return lay_out_recipe(f"{name}.toml", folder, SHARED_FOLDER)
     except FileNotFoundError as error:
         pytest.skip(f"{error} is not here")
 

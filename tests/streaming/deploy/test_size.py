@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from bench.models.recipe_pages import lay_out_recipe
+from docs.tables.shared_folder import SHARED_FOLDER
 from streaming.builtin import model_path
 from streaming.deploy.building import build_model, find_target
 from streaming.opening.opened_model import OpenedModel
 from streaming.opening.source import load_source
-from tests.shared import ROOT, shared_path
+from tests.shared import shared_path
 from tests.streaming.deploy.building import HERE
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(HERE is None, reason="no level for this system")]
@@ -22,7 +23,7 @@ def model(name: str, folder: Path) -> Path:
     if name == "denoise":
         return model_path()
     shared_path("models")
-    return lay_out_recipe(f"{name}.toml", folder, ROOT)
+    return lay_out_recipe(f"{name}.toml", folder, SHARED_FOLDER)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -15,7 +15,7 @@ PILOT_ROUNDS, PILOT_STEPS = 5, 40
 
 
 @dataclass(frozen=True)
-class Form:
+class RuntimeForm:
     """One way to run the model in a runtime.
 
     how     such as ``exported`` or ``pulsed by tract``
@@ -41,22 +41,22 @@ def try_form(
     program: Program,
     pulses: Sequence[Feed],
     expected: Streams,
-) -> Form:
+) -> RuntimeForm:
     """Build a form and compare its outputs with the expected ones."""
     try:
         peer = make()
         off = distance(stream_outputs(peer, program, pulses), expected, program)
     except Exception as error:  # whatever another runtime raises is its answer
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return Form(runtime, how, "fails", lines[0] if lines else type(error).__name__)
+        return RuntimeForm(runtime, how, "fails", lines[0] if lines else type(error).__name__)
     if not off <= MAX_ERROR:
-        return Form(runtime, how, "wrong", f"off by {off:.1e} of the largest value")
-    return Form(runtime, how, "right", "", peer)
+        return RuntimeForm(runtime, how, "wrong", f"off by {off:.1e} of the largest value")
+    return RuntimeForm(runtime, how, "right", "", peer)
 
 
 def fastest(
-    forms: Sequence[Form], pulses: Sequence[Feed], steps: int = PILOT_STEPS
-) -> Iterator[tuple[str, Form]]:
+    forms: Sequence[RuntimeForm], pulses: Sequence[Feed], steps: int = PILOT_STEPS
+) -> Iterator[tuple[str, RuntimeForm]]:
     """Yield each runtime with its right form that has the smallest median in its best round of a short run."""
     for runtime in dict.fromkeys(form.runtime for form in forms):
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
