@@ -10,8 +10,8 @@ from bench.models import Entry, Explicit
 from bench.models.explicit import constant_feeds
 from bench.peers.onnxruntime_peer import OnnxRuntimePeer, session
 from bench.peers.peer import Array, Feed, Outputs, Peer
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 
 MIN_SCALE = 1e-9
 """Minimum divisor of a difference, for outputs that are almost zero."""

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from pulse.chunks.chunk_scan import ChunkTiming, scan_over_calls
+from pulse.chunks.chunk_scan import scan_over_calls
 from pulse.chunks.chunking import CallPlan, PortFrames
 from pulse.chunks.states import CallState
+from pulse.chunks.timing import ChunkTiming
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact

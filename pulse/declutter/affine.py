@@ -5,7 +5,7 @@ Folding uses double precision. It is skipped if the new weights would overflow o
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
+from pulse.declutter.rewrite import Rewrite, first_output, has_one_reader
 from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
@@ -14,7 +14,7 @@ from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionEntry
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
 from pulse.support.record import record
-from pulse.typed import TypedGraph, known_value
+from pulse.typed import TypedGraph, TypedNode, known_value
 
 MAX_CHANNELS = 1 << 22
 """Maximum number of channels for which a vector of their numbers is made."""

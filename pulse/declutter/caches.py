@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output
+from pulse.declutter.rewrite import Rewrite, bypass, first_output
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
@@ -10,7 +10,7 @@ from pulse.ops.scatter import ScatterND
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.patch import Patch, replace_op
-from pulse.typed import TypedGraph, known_value
+from pulse.typed import TypedGraph, TypedNode, known_value
 
 
 def _bypass_table(graph: TypedGraph, node: TypedNode, op: Slice) -> Patch | None:

@@ -3,13 +3,13 @@
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
-from pulse.declutter.rewrite import Rewrite, TypedNode
+from pulse.declutter.rewrite import Rewrite
 from pulse.facts import Array, is_symbolic
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.support.blake2 import blake2b
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNode
 
 
 class _ConstantIndex:

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, first_output
+from pulse.declutter.rewrite import Rewrite, first_output
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
@@ -15,7 +15,7 @@ from pulse.ops.shape import Expand
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
-from pulse.typed import TypedGraph, known_value
+from pulse.typed import TypedGraph, TypedNode, known_value
 
 MAX_BOUNDED_ELEMENTS = 64
 """Maximum number of elements of a constant whose bounds are taken."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
+from pulse.declutter.rewrite import Rewrite, first_output, has_one_reader
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
@@ -11,7 +11,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNode
 
 ZERO = TDim.of(0)
 

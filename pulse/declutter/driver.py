@@ -14,14 +14,14 @@ from pulse.declutter.crops import CROPS
 from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
-from pulse.declutter.rewrite import Rewrite, TypedNode
+from pulse.declutter.rewrite import Rewrite
 from pulse.declutter.single_entries import SINGLE_ENTRIES
 from pulse.errors import PulseError
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.support.budget import count_spending
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, TypedNode
 
 N = TypeVar("N", bound=TypedNetwork)
 

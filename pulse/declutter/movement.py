@@ -1,6 +1,6 @@
 """Ops that move elements twice, or broadcast them twice."""
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output, has_one_reader
+from pulse.declutter.rewrite import Rewrite, bypass, first_output, has_one_reader
 from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
@@ -8,7 +8,7 @@ from pulse.ops.op import Op
 from pulse.ops.shape import Expand, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
-from pulse.typed import TypedGraph, known_value
+from pulse.typed import TypedGraph, TypedNode, known_value
 
 
 def _merge_transposes(graph: TypedGraph, node: TypedNode, op: Transpose) -> Patch | None:

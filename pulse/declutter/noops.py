@@ -1,7 +1,7 @@
 """Nodes that return one of their inputs, and nodes that are known before running."""
 
 from pulse.declutter.conditions import uniform_value
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output
+from pulse.declutter.rewrite import Rewrite, bypass, first_output
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
@@ -10,7 +10,7 @@ from pulse.ops.op import Op
 from pulse.ops.shape import Expand
 from pulse.ops.source import Const
 from pulse.patch import Patch, replace_op
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNode
 
 
 def _bypass_identity(graph: TypedGraph, node: TypedNode, op: Op) -> Patch | None:

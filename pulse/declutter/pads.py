@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.declutter.conditions import uniform_value
-from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
+from pulse.declutter.rewrite import Rewrite, first_output, has_one_reader
 from pulse.dim import TDim, dim_max, dim_min
 from pulse.dim.atoms import Min
 from pulse.facts import Shape, is_symbolic, volume
@@ -22,7 +22,7 @@ from pulse.ops.pool import Pool
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, with_dim
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNode
 
 
 def _pad_before(graph: TypedGraph, node: TypedNode, fill: float) -> tuple[TypedNode, Pads] | None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output
+from pulse.declutter.rewrite import Rewrite, bypass, first_output
 from pulse.dim import TDim
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
@@ -12,7 +12,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.patch import Patch
-from pulse.typed import TypedGraph, known_value
+from pulse.typed import TypedGraph, TypedNode, known_value
 
 
 def _take_before(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | None:

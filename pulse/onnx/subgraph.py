@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
-from pulse.infer.network import FileNetwork, InferenceFact, ModelGraph
+from pulse.infer.fact import InferenceFact
+from pulse.infer.network import FileNetwork, ModelGraph
 from pulse.onnx.proto import AttributeProto, GraphProto
 from pulse.support.budget import current_spending
 from pulse.support.record import record

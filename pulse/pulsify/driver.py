@@ -13,9 +13,9 @@ from pulse.pulsify.faults import add_fault_counters, fault_waits
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.pulsify.preparation import prepare_model
 from pulse.pulsify.receptive_fields import receptive_fields
-from pulse.pulsify.schedule import AnyWire, Scheduler
+from pulse.pulsify.schedule import Scheduler
 from pulse.pulsify.stream_relations import relate
-from pulse.pulsify.stream_wires import FreeWire, MirroredWire, StreamWire, Wiring
+from pulse.pulsify.stream_wires import AnyWire, FreeWire, MirroredWire, StreamWire, Wiring
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 

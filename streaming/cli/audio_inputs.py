@@ -11,7 +11,8 @@ from pulse.support.record import record
 from streaming.audio.aligned_audio import RoutedAudio
 from streaming.audio.channels import Channels
 from streaming.audio.frame_files import READABLE, read_arrays
-from streaming.audio.source import AudioSource, open_audio_source
+from streaming.audio.interfaces import AudioSource
+from streaming.audio.source import open_audio_source
 from streaming.audio.wav_stream import StreamFormat
 from streaming.routing import Route, channels_in_order, parse_routes, sound_inputs
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array
-from streaming.protocol.ports import DTYPES, StreamPort
+from pulse.facts import DTYPES, Array
+from streaming.protocol.ports import StreamPort
 
 
 def arrays_by_port(

@@ -4,6 +4,7 @@ from pulse.jit.language.address import bytes_at, floats_at
 from pulse.jit.language.atomics import load, store
 from pulse.jit.language.raw import as_u8, move_bytes
 from pulse.jit.registry import device
+from pulse.jit.rows.fields import FLOAT_BYTES
 from streaming.native.control_block import (
     RECORD_HEADER_BYTES,
     ControlBlock,
@@ -11,13 +12,7 @@ from streaming.native.control_block import (
     header_at,
     instances_at,
 )
-from streaming.native.device_side import (
-    FLOAT_BYTES,
-    current_position,
-    delay_from_underruns,
-    now_ns,
-    underrun_compensation,
-)
+from streaming.native.device_side import current_position, delay_from_underruns, now_ns, underrun_compensation
 from streaming.native.drift import drift_at, rate_correction
 from streaming.native.mixing import delay, fade, replace_nonfinite, write_channels
 from streaming.native.pulse_in import stream_at

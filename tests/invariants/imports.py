@@ -31,6 +31,20 @@ def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def own_names(tree: ast.Module) -> Iterator[str]:
+    """The names that a module defines, or takes from another one to offer them: ``import name as name``."""
+    for node in nodes_in(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.ImportFrom(names=aliases):
+                yield from (alias.name for alias in aliases if alias.asname == alias.name)
+            case _:
+                pass
+
+
 def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
     """Module -> the modules of ours that it imports."""
     graph: dict[str, set[str]] = {}

@@ -7,8 +7,8 @@ import pytest
 
 from docs.tables.layer_list import LAYERS, layer_of, members, modules, packages_of
 from docs.tables.layers import DOCUMENT, draw_layers
-from tests.invariants.imports import cycle, import_graph, imports_of
-from tests.sources import modules_in, name_of
+from tests.invariants.imports import cycle, import_graph, imports_of, own_names
+from tests.sources import modules_in, name_of, tree_of
 
 TIME = {
     "streaming",
@@ -33,6 +33,11 @@ ALLOWED = {
     "pulse.program.specialise.specialised_kernels": {"time"},  # after which nothing more is compiled
     "pulse.program.machine.machine": {"time"},  # how long a tick of the cycle counter is
 }
+
+FACES = {"pulse.api", "pulse.client", "pulse.onnx.proto"}
+"""Modules that offer names of others."""
+PASSED_ON = {"pulse.program.lowering.PulsedNode"}
+"""Names that are taken from a module that does not define them."""
 
 
 def test_pulse_imports_no_clocks_or_threads() -> None:
@@ -61,6 +66,23 @@ def test_layers_import_lower_layers_only(graph: dict[str, set[str]]) -> None:
         if order.index(layer_of(other)) > order.index(layer_of(name))
     ]
     assert not wrong
+
+
+def test_names_are_imported_from_the_modules_that_define_them() -> None:
+    """Packages offer names of their modules; so do ``FACES``."""
+    files = modules()
+    defined = {
+        name: set(own_names(tree_of(path)))
+        for name, path in files.items()
+        if path.stem != "__init__" and name not in FACES
+    }
+    indirect: set[str] = set()
+    for name, path in files.items():
+        for imported in imports_of(path):
+            module, _, taken = imported.rpartition(".")
+            if module in defined and taken not in defined[module] and imported not in PASSED_ON:
+                indirect.add(f"{name}: {imported}")
+    assert not indirect
 
 
 def test_only_jit_uses_the_inner_parts_of_numba() -> None:

@@ -17,16 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.rows.instruction import (
-    ELEMENT_DTYPES,
-    ELEMENTS_OF_FORMS,
-    Field,
-    Form,
-    Instruction,
-    RowFields,
-    fields_of,
-    words_of,
-)
+from pulse.jit.rows.fields import Field, fields_of, words_of
+from pulse.jit.rows.instruction import ELEMENT_DTYPES, ELEMENTS_OF_FORMS, Form, Instruction, RowFields
 from pulse.jit.rows.pointer import ARENA, HEADER_WORDS, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.support.bounds import UNBOUNDED

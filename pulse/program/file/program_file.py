@@ -12,7 +12,8 @@ import numpy as np
 from pulse.errors import WriteError
 from pulse.facts import dtype_name
 from pulse.jit.registry import Kernel, kernel_of
-from pulse.jit.rows.instruction import RowFields, fields_of
+from pulse.jit.rows.fields import fields_of
+from pulse.jit.rows.instruction import RowFields
 from pulse.ops.check import Site
 from pulse.program.file.container import encode
 from pulse.program.file.proof_note import ProofNote

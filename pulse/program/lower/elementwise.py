@@ -20,13 +20,13 @@ from pulse.program.kernels.elementwise import (
     CHAIN_LOOPS,
     MAX_INPUTS,
     MAX_REGISTERS,
-    OPCODES,
     Chain64Row,
     ChainInput,
     ChainOutput,
     ChainRow,
     MicroOp,
 )
+from pulse.program.kernels.elementwise_microops import OPCODES
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value

@@ -3,7 +3,8 @@
 from pulse.graph import OutletId
 from pulse.infer import nhwc
 from pulse.ops.conv import NO_PAD
-from pulse.ops.pad import Pad, PadMode
+from pulse.ops.op import PadMode
+from pulse.ops.pad import Pad
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 

@@ -11,9 +11,10 @@ from google.protobuf.message import DecodeError
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.tensorflow.graph_node import FunctionName, GraphNode
+from pulse.tensorflow.graph_node import GraphNode
 from pulse.tensorflow.messages import Proto, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
+from pulse.tensorflow.tensors import FunctionName
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """The key of the checkpoint's own objects."""

@@ -15,7 +15,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.inputs import DeclaredInput, check_given, input_facts
-from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_model_constant
+from pulse.infer.network import FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.metadata import Codes, codes_entry
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
@@ -25,7 +25,7 @@ from pulse.tflite.read.dilation import merge_dilation
 from pulse.tflite.read.file import Operator, Subgraph, SubgraphSignature, Tensor, TfliteFile, parse
 from pulse.tflite.read.op import FromWire, TfliteOp, ToWire, is_converted
 from pulse.tflite.registry import STATES
-from pulse.typed import TypedNetwork, known_value
+from pulse.typed import TypedNetwork, Variable, known_value
 
 BATCH, TIME = "N", "T"
 """Names of sizes that a file leaves open: of the batch, and of the first one after it."""

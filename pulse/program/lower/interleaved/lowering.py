@@ -7,7 +7,8 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
-from pulse.jit.rows.instruction import Instruction, fields_of, number_fields
+from pulse.jit.rows.fields import fields_of
+from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
 from pulse.program.kernels.matmul.windows import WindowFields
