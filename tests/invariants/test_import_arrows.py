@@ -36,8 +36,6 @@ ALLOWED = {
 
 FACES = {"pulse.api", "pulse.client", "pulse.onnx.proto"}
 """Modules that offer names of others."""
-PASSED_ON = {"pulse.program.lowering.PulsedNode"}
-"""Names that are taken from a module that does not define them."""
 
 
 def test_pulse_imports_no_clocks_or_threads() -> None:
@@ -80,7 +78,7 @@ def test_names_are_imported_from_the_modules_that_define_them() -> None:
     for name, path in files.items():
         for imported in imports_of(path):
             module, _, taken = imported.rpartition(".")
-            if module in defined and taken not in defined[module] and imported not in PASSED_ON:
+            if module in defined and taken not in defined[module]:
                 indirect.add(f"{name}: {imported}")
     assert not indirect
 

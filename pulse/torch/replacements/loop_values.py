@@ -32,14 +32,14 @@ def find_levels(graph: Any, loop: FrameLoop, peeled: int) -> dict[int, int]:
 
 def depends_on(value: Any, source: Any) -> bool:
     """Return whether a value is computed from another one."""
-    todo, seen = [value], set[int]()
+    todo, visited = [value], set[int]()
     while todo:
         node = todo.pop().producer()
-        if node is None or id(node) in seen:
+        if node is None or id(node) in visited:
             continue
         if any(input_value is source for input_value in node.inputs):
             return True
-        seen.add(id(node))
+        visited.add(id(node))
         todo += [input_value for input_value in node.inputs if input_value is not None]
     return False
 

@@ -180,7 +180,7 @@ def padded_if_needed(x: Any) -> Any:
     return x.unflatten(-1, (-1, 4)).mean(-1).repeat_interleave(4, -1)[..., :length]
 
 
-def test_a_condition_on_the_rest_of_a_length_is_decided_for_other_lengths() -> None:
+def test_a_condition_on_a_remainder_holds_for_other_lengths() -> None:
     """An example of whole groups decides that nothing is filled up; one of a frame more serves all lengths."""
     for frames in (40, 41):
         stream_module(Written(padded_if_needed), torch.randn(1, 2, frames), 2, 4)
