@@ -18,13 +18,13 @@ from tests.agreement import Expected
 from tests.backends import BACKENDS
 from tests.noise import next_noise
 from tests.onnxruntime_sessions import open_session
-from tests.shared import ROOT, shared_path
+from tests.shared import SHARED_FOLDER, shared_path
 
 
 @cache
 def manifest() -> list[dict[str, Any]]:
     """All cases, none if the shared material is missing."""
-    path = ROOT / "cases" / "manifest.json"
+    path = SHARED_FOLDER / "cases" / "manifest.json"
     return json.loads(path.read_text()) if path.exists() else []
 
 

@@ -18,7 +18,7 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
 from tests.agreement import assert_close
 from tests.pulse.onnx.write.file_proof import read_metadata, reopen
-from tests.shared import ROOT, shared_path
+from tests.shared import SHARED_FOLDER, shared_path
 
 CLOSE = 1e-5
 """Relative to the largest value of an output."""
@@ -28,7 +28,7 @@ FRAMES = 203
 @cache
 def speech() -> Array:
     """Noisy speech, 16 kHz: of the shared material, else the built-in recording."""
-    path = ROOT / "audio" / "noisy_speech_16k.wav"
+    path = SHARED_FOLDER / "audio" / "noisy_speech_16k.wav"
     return soundfile.read(path if path.exists() else noisy_path(), dtype="float32")[0]
 
 

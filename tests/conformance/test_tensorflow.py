@@ -14,9 +14,9 @@ from pulse.errors import PulseError
 from pulse.facts import Array
 from tests.agreement import assert_close
 from tests.noise import normal_noise
-from tests.shared import ROOT, shared_path
+from tests.shared import SHARED_FOLDER, shared_path
 
-FOLDER = ROOT / "tensorflow"
+FOLDER = SHARED_FOLDER / "tensorflow"
 CLOSE = 1e-5
 """Tolerance, relative to the largest value."""
 OTHERS = ("tf1_stateful_step", "dtln_savedmodel_ref")

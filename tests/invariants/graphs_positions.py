@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pulse.dim import ONE, ZERO, TDim
+from pulse.dim import ONE, ZERO, TDim, dim_max, dim_min
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
@@ -68,7 +68,18 @@ def joined_channel(builder: Builder) -> None:
     builder.keep(builder.add(Elementwise("add"), x, builder.add(AddAxis(1), channel)))
 
 
+def shifted_frames(builder: Builder) -> None:
+    """A number for each of the first frames, and after them all frames but as many last ones."""
+    x, count = builder.pick(), builder.small(1, 2)
+    frames = builder.length(x)
+    first = Expand((ONE, TDim.of(builder.channels(x)), dim_min(frames, count)))
+    filled = builder.add(first, builder.constant(np.zeros(1, np.float32)))
+    rest = builder.add(Slice(2, ZERO, dim_max(frames - count, 0)), x)
+    builder.keep(builder.add(Concat(2), filled, rest))
+
+
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
-    step.__name__: step for step in (hidden_padding, filled_table, whole_frames, repeated_end, joined_channel)
+    step.__name__: step
+    for step in (hidden_padding, filled_table, whole_frames, repeated_end, joined_channel, shifted_frames)
 }
 """More of what ``random_model`` may add, if it is asked to."""

@@ -97,9 +97,7 @@ def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | s
 
 
 @pytest.mark.parametrize(("count", "kept", "fires"), [(1, 1, True), (3, 3, True), (3, 2, False)])
-def test_numbers_before_all_but_the_last_frames_are_a_shift(
-    count: int, kept: int, fires: bool
-) -> None:
+def test_numbers_before_all_but_the_last_frames_are_a_shift(count: int, kept: int, fires: bool) -> None:
     """``cat([zeros_like(y[:count]), y[:-kept]])`` of frames y, which may be fewer than those."""
     small = Small()
     y = small.add("even", Slice(2, small.dim("0"), small.dim("T"), 2), small.x)
