@@ -1,4 +1,4 @@
-"""The kind of each input and output of a chunk model: a stream, a state, or neither."""
+"""How a chunk model is called: its states, and the new frames of each other input and output."""
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,7 +50,9 @@ def plan_calls(
     pairs += tuple(CallState(kept.input, kept.output, kept.reason) for kept in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
-    inputs = [_input_axis(typed, name, chunking, symbol_axes) for name in typed.inputs if name not in states]
+    inputs = [
+        _input_frames(typed, name, chunking, symbol_axes) for name in typed.inputs if name not in states
+    ]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
@@ -63,22 +65,22 @@ def plan_calls(
         raise PulsifyError(
             f"every output is the next value of a state; name the outputs to keep with {spell('outputs')}"
         )
-    output_axes = [
-        _output_axis(typed, name, chunking, None if name in next_values else main) for name in output_names
+    port_frames = [
+        _output_frames(typed, name, chunking, None if name in next_values else main) for name in output_names
     ]
     streaming = [port.name for port in inputs if port.axis is not None]
-    _require(chunking.axes, [port.name for port in (*inputs, *output_axes)], "an axis", "an input or output")
+    _require(chunking.axes, [port.name for port in (*inputs, *port_frames)], "an axis", "an input or output")
     _require(chunking.context, streaming, "a context", "a streaming input")
     _require(chunking.initial, states, "an initial value", "a state")
     _require(
         chunking.delay,
-        [port.name for port in output_axes if port.axis is not None],
+        [port.name for port in port_frames if port.axis is not None],
         "a delay",
         "a streaming output",
     )
     if main.name not in chunking.context:
-        _warn_about_context(typed, main, output_axes)
-    return CallPlan(pairs, tuple(inputs), tuple(output_axes), dict(chunking.context))
+        _warn_about_context(typed, main, port_frames)
+    return CallPlan(pairs, tuple(inputs), tuple(port_frames), dict(chunking.context))
 
 
 def _warn_about_context(typed: TypedNetwork, main: PortFrames, outputs: Iterable[PortFrames]) -> None:
@@ -121,7 +123,7 @@ def _check_pairs(typed: TypedNetwork, pairs: Iterable[CallState]) -> None:
             )
 
 
-def _input_axis(
+def _input_frames(
     typed: TypedNetwork, name: str, chunking: Chunking, symbol_axes: Mapping[str, int]
 ) -> PortFrames:
     fact, context = typed.inputs[name], chunking.context.get(name, 0)
@@ -144,8 +146,8 @@ def _input_axis(
     return PortFrames(name, axis, sizes[axis] - context, reason)
 
 
-def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortFrames | None) -> PortFrames:
-    """Return the axis of an output; ``main``: the input that counts the frames, None for the next value of a state."""
+def _output_frames(typed: TypedNetwork, name: str, chunking: Chunking, main: PortFrames | None) -> PortFrames:
+    """Return the frames of an output; ``main``: the input that counts them, None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in chunking.axes:

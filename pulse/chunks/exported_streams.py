@@ -102,8 +102,8 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     once = () if metadata.end is None else (PortFrames(metadata.end, None, 0, _FROM_FILE),)
     plan = CallPlan(
         tuple(CallState(state.input, state.output, _FROM_FILE) for state in metadata.states),
-        (*(_axis(typed.inputs, port) for port in metadata.inputs), *once),
-        tuple(_axis(typed.outputs, port) for port in metadata.outputs),
+        (*(_port_frames(typed.inputs, port) for port in metadata.inputs), *once),
+        tuple(_port_frames(typed.outputs, port) for port in metadata.outputs),
         {},
     )
     initial = {state.input: state.value() for state in metadata.states}
@@ -117,7 +117,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
 _FROM_FILE = "according to the file"
 
 
-def _axis(facts: Mapping[str, TypedFact], port: PortMetadata) -> PortFrames:
+def _port_frames(facts: Mapping[str, TypedFact], port: PortMetadata) -> PortFrames:
     if port.name not in facts:
         raise LoadError(f"the metadata names {port.name}, which the file does not have; export it again")
     if port.axis is None or Fraction(port.rate) == 0:

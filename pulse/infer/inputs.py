@@ -46,7 +46,7 @@ class DeclaredInput:
         Raises LoadError: the value has another type, or the type is open
         """
         if self.dtype is None:
-            raise LoadError(f"input {self.name}: element type UNDEFINED is not supported")
+            raise LoadError(f"input {self.name}: the file has no type for a constant; feed it instead")
         array = convert_numbers(source, self.dtype)
         if array is None:
             raise LoadError(

@@ -99,9 +99,9 @@ def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> I
         if field.kind == "group":
             yield from _named_words(kernel, getattr(group, field.name), index, f"{name}.")
         elif field.kind == "groups":
-            for i, part in enumerate(getattr(group, field.name)):
+            for i, inner_group in enumerate(getattr(group, field.name)):
                 inner: Any = field.group
-                yield from _named_words(kernel, part, index + i * words_of(inner), f"{name}[{i}].")
+                yield from _named_words(kernel, inner_group, index + i * words_of(inner), f"{name}[{i}].")
         else:
             yield name, _Word(index, _element_bytes(kernel, field.kind, field.spec.element))
 

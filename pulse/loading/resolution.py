@@ -27,7 +27,7 @@ class ResolvedModel:
 
     offline  what a stream has to equal; a scan over its calls if it takes chunks
     symbol   the name of the stream's length, if the file or the user has one
-    chunks   how it is called; None if it is offline and to be pulsified
+    chunks   how a chunk model is called; None for an offline model
     call     one call of it, as it was read, if it takes chunks
     sizes    symbols of the file -> the numbers that replaced them
     pulsed   the model in pulses, if it was read as such
@@ -85,11 +85,11 @@ def resolve(
         if chunking.is_chunked or chunking.states is not None or _has_states(typed):
             return _resolve_call(_keep_outputs(typed, outputs), chunking, CallSizes({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
-    sized = find_call_sizes(model, chunking, symbol) if isinstance(model, Model) else None
-    if sized is not None:
-        typed = _analyse_call(model, sized)
+    call_sizes = find_call_sizes(model, chunking, symbol) if isinstance(model, Model) else None
+    if call_sizes is not None:
+        typed = _analyse_call(model, call_sizes)
         if chunking.is_chunked or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), chunking, sized, outputs)
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, call_sizes, outputs)
     ones = dict.fromkeys(certain_batch_symbols(model, symbol), 1)
     return ResolvedModel(
         _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_sizes_by_name(ones)

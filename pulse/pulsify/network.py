@@ -43,7 +43,7 @@ class PulsedNetwork:
     receptive_fields  output name -> which frames of the symbol an output frame depends on
     registers         tensors that one pulse leaves for the next, apart from the states of ops
     awaited           wires that outputs wait for, in addition to the ops' own
-    chunks            how a chunk model is called; None if the model was pulsified
+    chunks            how a chunk model is called; None for an offline model
     sizes             symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
     checks            the counters of faults (``CountFaults``); none in a file read back
     """

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Outlets)
 
 TRANSLATORS: "Translators[TfliteNode]" = Translators()
-"""Kind of an operator, as the schema spells it -> the function that wires it.
+"""Operator, as the schema spells it -> the function that wires it.
 
 There are no rules of inference beside them: a file states type and shape of each input, so nothing is unknown.
 """
 STATES: dict[str, tuple[int, ...]] = {}
-"""Kind -> its inputs that it also writes; their next values are its last outputs."""
+"""Operator -> its inputs that it also writes; their next values are its last outputs."""
 
 
 def tflite_op(

@@ -34,7 +34,7 @@ from pulse.torch.states import (
 
 
 class Conversion:
-    """The facts about a module that are known so far. The steps run in the order of their definition.
+    """The facts about a module that are known so far; ``convert`` exports, reads and compares it.
 
     torch   the package
     module  what is called; a step may wrap it, so that its call has other arguments

@@ -66,14 +66,14 @@ class ThreadQueue(NotCopyable):
     copy_error_reason = "it belongs to one engine; make another one"
 
     def __init__(
-        self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadQueue]"
+        self, state: State, depth: int, changed: threading.Condition, queues: "list[ThreadQueue]"
     ) -> None:
         self.event = NativeEvent()
         self.failure: Exception | None = None
         self._state = state
         self._depth = depth
         self._changed = changed
-        self._everyone = everyone
+        self._queues = queues
         self._waiting: deque[dict[str, Array]] = deque()
         self._results: deque[Result] = deque()
         self._in_flight = 0
@@ -128,7 +128,7 @@ class ThreadQueue(NotCopyable):
         with self._changed:
             self._waiting.clear()
             self._listening = False
-            self._everyone.remove(self)
+            self._queues.remove(self)
             self.event.close()
 
     def run_next(self) -> None:

@@ -148,7 +148,7 @@ for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_ba
 
 
 @lower_builtin(operator.getitem, GroupsType, types.int64)
-def _one_part(context, builder, sig, args):
+def _one_group(context, builder, sig, args):
     words, bases = _parts_of(builder, args[0])
     index = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
     return _row(context, builder, sig.return_type, builder.gep(words, [index], inbounds=True), bases)

@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph as the analyser sees them."""
+"""Nodes of an ONNX graph as ops of the analyser's graph."""
 
 import os
 import re
@@ -35,7 +35,7 @@ _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 @record(eq=False)
 class OnnxOp(ModelOp):
-    """An ONNX node.
+    """An ONNX node as an op.
 
     op_type        the operator
     domain, opset  its domain, and the version of that

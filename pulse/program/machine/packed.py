@@ -109,7 +109,7 @@ class PackedCall(NotCopyable):
 
     call                       the call for compiled code
     kept                       the objects whose addresses it holds
-    inputs, outputs            the places of the streaming inputs and of all outputs, in the program's order
+    inputs, outputs            the packed tensors of the streaming inputs and of all outputs, in the program's order
     input_bytes, output_bytes  the bytes of a packed pulse
     """
 

@@ -74,7 +74,7 @@ class LaneState(NativeState):
 
     @property
     def memory(self) -> Array:
-        """The stream's whole memory as bytes; writes take effect until the lanes step."""
+        """A view of the stream's whole memory as bytes, which is valid until the lanes step; later writes are lost."""
         self._separate()
         return super().memory
 

@@ -1,4 +1,4 @@
-"""Nodes of a TensorFlow graph as the analyser sees them."""
+"""Nodes of a TensorFlow graph as ops of the analyser's graph."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
@@ -23,7 +23,7 @@ from pulse.typed import TypedNetwork
 
 @record(eq=False)
 class TensorflowOp(ModelOp):
-    """A node.
+    """A TensorFlow node as an op.
 
     op_type     the operator
     title       the name of the node in the file

@@ -1,4 +1,4 @@
-"""Nodes of a .tflite file, as the analyser sees them."""
+"""Operators of a .tflite file as ops of the analyser's graph."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -10,10 +10,10 @@ from pulse.errors import LoadError
 from pulse.torch.replacements.loop_values import (
     are_alike,
     are_equal,
-    are_steps,
     constant_numbers,
     depends_on,
     find_levels,
+    first_step_computes,
     is_frame,
 )
 from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
@@ -190,7 +190,7 @@ class _Body:
             if any(level is not None for level in levels)
             else all(map(depends_on, values[1:], values))
         ):
-            return self._operation(values) if are_steps(values) else self._add_state(values)
+            return self._operation(values) if first_step_computes(values) else self._add_state(values)
         constants = [constant_numbers(value) for value in values]
         if all(constant is not None for constant in constants):
             if all(are_equal(constant, constants[0]) for constant in constants):

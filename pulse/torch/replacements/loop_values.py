@@ -73,8 +73,8 @@ def are_alike(left: Any, right: Any) -> bool:
     )
 
 
-def are_steps(values: Sequence[Any]) -> bool:
-    """Return whether the first step, too, computes its value from a state: then that is the state, not the value."""
+def first_step_computes(values: Sequence[Any]) -> bool:
+    """Return whether the first value is computed as the later ones are; if not, it is the state before the loop."""
     first, *others = [value.producer() for value in values]
     if first is None or first.domain == LOOP_DOMAIN or not first.inputs:
         return False

@@ -50,7 +50,7 @@ class FrameLoop(NamedTuple):
     """A loop over frames.
 
     loop_index  the index of the loop among all loops
-    frames      their number, a size
+    frames      the number of frames, a size
     origin      the file and the line of the loop
     first       the position of the first step's frame: ``range(1, T)`` begins with frame 1
     """

@@ -1,4 +1,4 @@
-"""Recurrent layers that an export keeps as one node each, instead of a loop over the example's frames."""
+"""Recurrent layers that an export keeps as nodes, or as loops over all frames: not over those of the example."""
 
 import contextlib
 from collections.abc import Generator, Sequence

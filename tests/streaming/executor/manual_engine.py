@@ -21,7 +21,7 @@ class HeldEngine:
 
     def __init__(self) -> None:
         self.realtime_settings = []
-        self.everyone = []
+        self.queues = []
         self.started = self.stopped = 0
         self._changed = threading.Condition()
 
@@ -29,23 +29,23 @@ class HeldEngine:
         self.started += 1
 
     def open(self, state: State, depth: int) -> ThreadQueue:
-        queue = ThreadQueue(state, depth, self._changed, self.everyone)
-        self.everyone.append(queue)
+        queue = ThreadQueue(state, depth, self._changed, self.queues)
+        self.queues.append(queue)
         return queue
 
     async def stop(self) -> None:
-        assert not self.everyone, "queues are open"
+        assert not self.queues, "queues are open"
         self.stopped += 1
 
     @property
     def waiting_pulses(self) -> int:
         """The number of pulses that are ready to run."""
-        return sum(queue.waiting_pulses for queue in self.everyone)
+        return sum(queue.waiting_pulses for queue in self.queues)
 
     def run(self, count: int) -> None:
         """Run this many pulses of each stream."""
         for _ in range(count):
-            for queue in list(self.everyone):
+            for queue in list(self.queues):
                 queue.run_next()
 
 

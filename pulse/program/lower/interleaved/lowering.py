@@ -158,7 +158,7 @@ class InterleavedLowering:
             )
 
     def convert_finish(self, finish: Finish) -> Finish:
-        """Return the interleaved form of the steps after a product."""
+        """Return the steps after a product, for interleaved memories."""
         steps = [self._step(step) for step in finish.steps]
         gates = [
             GateFinish(

@@ -150,7 +150,7 @@ class LanesAndStates:
 
 
 def interleaved_kernels(compiled: NativeProgram) -> list[str]:
-    """The kernels of the interleaved form of a program."""
+    """The kernels of the interleaved table of a program."""
     interleaved = interleave(compiled)
     return [row.kernel for row in interleaved.rows]
 
