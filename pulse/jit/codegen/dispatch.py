@@ -41,22 +41,26 @@ def declare_dispatcher(declared: Dispatcher) -> None:
             builder.branch(done)
         builder.position_at_end(done)
 
-    resolve = lambda args: signature(types.none, *parameters) if len(args) == len(parameters) else None  # noqa: E731
+    def resolve(args):
+        return signature(types.none, *parameters) if len(args) == len(parameters) else None
+
     _declare_apart(declared.apply, resolve, fill)
 
 
 def declare_outlined(declared: Outlined) -> None:
-    """Declare a helper that is not inlined to numba; all calls in a kernel have arguments of the same types."""
+    """Declare a helper that is not inlined to numba, with the types of its calls' arguments."""
 
     def fill(context, builder, sig, args) -> None:
         _call_inlined(context, builder, declared.function, sig, args)
 
-    resolve = lambda args: signature(types.none, *map(types.unliteral, args))  # noqa: E731
+    def resolve(args):
+        return signature(types.none, *map(types.unliteral, args))
+
     _declare_apart(declared.function, resolve, fill)
 
 
 def _declare_apart(function: PythonFunction, resolve: PythonFunction, fill: PythonFunction) -> None:
-    """Make ``function`` a separate LLVM function, so that the calling kernel keeps its registers."""
+    """Make ``function`` separate LLVM functions, one for each LLVM type of a call: the kernel keeps its registers."""
     name = function.__name__
     declare_type(function, resolve)
 

@@ -1,6 +1,6 @@
 """Functions fused after a product in the same instruction, over rows that are still in the cache.
 
-Rows that are contiguous take one pass for all steps, others one pass for each step.
+Rows that are contiguous are one long row, in blocks that take one pass for each step; others take one for each step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
