@@ -14,7 +14,14 @@ from streaming.live.config import ENGINES, EngineConfig, StreamConfig
 from streaming.live.delay import Schedule
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
-from streaming.native.control_block import RECORD_HEADER_BYTES, ControlBlock, Gains, Mark, StreamInput
+from streaming.native.control_block import (
+    RECORD_HEADER_BYTES,
+    ControlBlock,
+    Gains,
+    Mark,
+    StreamInput,
+    StreamMemory,
+)
 from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram
 from streaming.native.mixing import MEAN_OF_CHANNELS
@@ -115,7 +122,7 @@ class PipelineMemory(NotCopyable):
         control.wake = -1
         control.in_channels = config.channels_in
         control.out_channels = config.channels_out
-        control.streams = self._streams
+        control.stream_count = self._streams
         control.input_count = self._inputs
         control.pulse_frames = self._pulse
         control.rate_hz = config.rate_hz
@@ -156,23 +163,26 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_streams(self) -> None:
         config, resamplers, control = self._config, self._resamplers, self.control_block
+        streams = self._keep(StreamMemory.new(self._streams))
         inputs = self._keep(StreamInput.new(self._streams * self._inputs))
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
         for stream_index in range(self._streams):
             for index in range(self._inputs):
-                feed = inputs[stream_index * self._inputs + index]
-                feed.channel = (
+                source = inputs[stream_index * self._inputs + index]
+                source.channel = (
                     config.input_channels[index] if config.input_channels else self._channel(stream_index)
                 )
-                feed.slot_in = self.slots[stream_index, index].ctypes.data
+                source.slot = self.slots[stream_index, index].ctypes.data
                 if resamplers.inward:
-                    feed.in_resampler = resamplers.inward[stream_index * self._inputs + index].address
-            stream = inputs[stream_index * self._inputs]
+                    source.resampler = resamplers.inward[stream_index * self._inputs + index].address
+            stream = streams[stream_index]
+            stream.slots = self.slots[stream_index].ctypes.data
             stream.out_resampler = resamplers.outward[stream_index].address if resamplers.outward else 0
             stream.dry, stream.dry_delay_line = dry[stream_index].ctypes.data, lines[stream_index].ctypes.data
             stream.dry_frames = self._model_delay
-        control.stream_inputs, control.instances = inputs.address, self._instances.address
+        control.streams, control.inputs = streams.address, inputs.address
+        control.instances = self._instances.address
         control.filled_frames, control.gains = self._schedule.preroll_model_frames, self.gains.address
         control.piece_frames = resamplers.largest
         control.scratch = self._floats(resamplers.largest).ctypes.data

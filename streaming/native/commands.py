@@ -62,7 +62,7 @@ def apply_command(control: ControlBlock) -> None:
     else:
         address = control.argument_memory
         control.saved_state_pulses = instances_at(control.instances).pulses_run
-        for s in range(control.streams):
+        for s in range(control.stream_count):
             instance = instances_at(control.instances)[s]
             if command == cb.SAVE:
                 move_bytes(bytes_at(address), bytes_at(instance.memory), instance.memory_bytes)

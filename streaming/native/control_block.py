@@ -55,8 +55,9 @@ class ControlBlock(Struct):
     out_ring_frames        a power of two
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
     marks, mark_count      address of the marks, and their number, a power of two
-    streams                the number of streams, which run side by side
-    stream_inputs          address of the inputs of the first stream
+    streams, stream_count  address of the first stream, and the number of streams, which run side by side
+    inputs                 address of the first input of the first stream
+    input_count            the number of audio inputs of each stream
     pulse_frames           the model's frames in each pulse
     max_output_frames      the most frames that a pulse adds to the ring of output
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
@@ -74,7 +75,6 @@ class ControlBlock(Struct):
     rate_hz                sample rate of the model
     block_frames, block_ns  size and duration of a played block, if all blocks have one size
     planned_block_frames   the longest block for which the delay suffices, if block sizes are not known; else -1
-    input_count            the number of audio inputs of each stream
 
     The device:
 
@@ -154,7 +154,9 @@ class ControlBlock(Struct):
     marks: int
     mark_count: int
     streams: int
-    stream_inputs: int
+    stream_count: int
+    inputs: int
+    input_count: int
     pulse_frames: int
     max_output_frames: int
     deadline_ns: int
@@ -177,7 +179,6 @@ class ControlBlock(Struct):
     block_frames: int
     block_ns: int
     planned_block_frames: int
-    input_count: int
 
     # The device
     input_side: Side
@@ -236,19 +237,29 @@ class ControlBlock(Struct):
 
 
 class StreamInput(Struct):
-    """One of the ``input_count`` inputs of a stream; only the first uses those from ``out_resampler`` on.
+    """One of the ``input_count`` inputs of a stream.
 
-    channel                      index of the device's channel
-    slot_in                      address of the f32 [pulse_frames] that the model reads
-    in_resampler, out_resampler  addresses of a ``ResamplerState``; 0: the rates are equal
-    dry                          address of the f32 [pulse_frames] of the unprocessed input
-    dry_delay_line, dry_frames   address of f32 [dry_frames], which delays it as the model does its sound
-    dry_index                    the next position in ``dry_delay_line``
+    channel    index of the device's channel
+    slot       address of the f32 [pulse_frames] that the model reads
+    resampler  address of a ``ResamplerState``; 0: the rates are equal
     """
 
     channel: int
-    slot_in: int
-    in_resampler: int
+    slot: int
+    resampler: int
+
+
+class StreamMemory(Struct):
+    """The memory of a stream beside its programs: the slots of its inputs, and the first input, which is mixed in.
+
+    slots                       address of the slot of its first input; the others follow
+    out_resampler               address of a ``ResamplerState``; 0: the rates are equal
+    dry                         address of the f32 [pulse_frames] of the unprocessed first input
+    dry_delay_line, dry_frames  address of f32 [dry_frames], which delays it as the model does its sound
+    dry_index                   the next position in ``dry_delay_line``
+    """
+
+    slots: int
     out_resampler: int
     dry: int
     dry_delay_line: int
@@ -327,8 +338,9 @@ class RecordHeader(Struct):
 
 
 RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))
-control_at, inputs_at, instances_at = struct_at(ControlBlock), struct_at(StreamInput), struct_at(Instance)
-marks_at, gains_at, header_at = struct_at(Mark), struct_at(Gains), struct_at(RecordHeader)
+control_at, streams_at, inputs_at = struct_at(ControlBlock), struct_at(StreamMemory), struct_at(StreamInput)
+instances_at, marks_at = struct_at(Instance), struct_at(Mark)
+gains_at, header_at = struct_at(Gains), struct_at(RecordHeader)
 
 IN_CALLBACK, ON_WORKER = range(2)
 WAIT, DROP_OLDEST, SILENCE_THEN_CATCH_UP, ABORT = range(4)

@@ -6,22 +6,20 @@ from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.machine.packed import packed_call_at, packed_step, take_faults
-from streaming.native.control_block import ControlBlock, instances_at
+from streaming.native.control_block import ControlBlock, instances_at, streams_at
 from streaming.native.device_side import now_ns
 from streaming.native.histogram import histogram_at, record
 from streaming.native.mixing import cross_fade, delay
-from streaming.native.pulse_in import stream_at
 
 
 @device
 def run_instances(control: ControlBlock, instances: int) -> None:
     """Run one pulse of the model for every stream; the frames of the model's delay become silence."""
     pulse, sound = control.pulse_frames, control.out_channels > 0
-    for s in range(control.streams):
+    for s in range(control.stream_count):
         instance = instances_at(instances)[s]
-        stream = stream_at(control, s)
         call = packed_call_at(instance.packed)
-        packed_step(call, stream.slot_in, instance.slot_out)
+        packed_step(call, streams_at(control.streams)[s].slots, instance.slot_out)
         faults = take_faults(call)
         if instances == control.instances:
             control.faults += faults
@@ -49,7 +47,7 @@ def run_instances(control: ControlBlock, instances: int) -> None:
 @device
 def silence_instances(control: ControlBlock) -> None:
     """Output silence for a pulse that is not computed."""
-    for s in range(control.streams):
+    for s in range(control.stream_count):
         instance = instances_at(control.instances)[s]
         fill_bytes(bytes_at(instance.slot_out), 0, control.output_bytes)
         fill_bytes(bytes_at(instance.sound_out), 0, control.pulse_frames * FLOAT_BYTES)
@@ -62,7 +60,7 @@ def change_instances(control: ControlBlock) -> None:
     if control.priming > 0:
         return
     if control.out_channels > 0:
-        for s in range(control.streams):
+        for s in range(control.stream_count):
             old = instances_at(control.instances)[s]
             new = instances_at(control.next_instances)[s]
             cross_fade(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse_frames)

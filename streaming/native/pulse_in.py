@@ -10,24 +10,18 @@ from streaming.native.resample import feed, missing_frames, produce, ready_outpu
 
 
 @device
-def stream_at(control: ControlBlock, number: int) -> StreamInput:
-    """Return the first input of a stream."""
-    return inputs_at(control.stream_inputs)[number * control.input_count]
-
-
-@device
-def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: int) -> None:
-    """Copy the samples of one input of a stream from the next frames in the ring, which are contiguous there."""
+def gather(control: ControlBlock, source: StreamInput, target: Pointer, frames: int) -> None:
+    """Copy the samples of an input from the next frames in the ring, which are contiguous there."""
     channels = control.in_channels
     index = control.in_read & (control.in_ring_frames - 1)
-    copy_channel(target, floats_at(control.in_ring) + index * channels, channels, stream.channel, frames)
+    copy_channel(target, floats_at(control.in_ring) + index * channels, channels, source.channel, frames)
 
 
 @device
 def fill_slots(control: ControlBlock) -> bool:
     """Take the frames of the next pulse from the ring, and no more; return whether the pulse is complete."""
-    pulse, filled, inputs = control.pulse_frames, control.filled_frames, control.streams * control.input_count
-    first = inputs_at(control.stream_inputs)
+    pulse, filled = control.pulse_frames, control.filled_frames
+    inputs, input_count = inputs_at(control.inputs), control.stream_count * control.input_count
     scratch = floats_at(control.scratch)
     while filled < pulse:
         read = control.in_read
@@ -35,22 +29,22 @@ def fill_slots(control: ControlBlock) -> bool:
         piece = min(
             waiting, control.piece_frames, control.in_ring_frames - (read & (control.in_ring_frames - 1))
         )
-        if first.in_resampler == 0:
+        if inputs.resampler == 0:
             piece = produced = min(piece, pulse - filled)
-            for s in range(inputs):
-                stream = first[s]
-                gather(control, stream, floats_at(stream.slot_in) + filled, piece)
+            for index in range(input_count):
+                source = inputs[index]
+                gather(control, source, floats_at(source.slot) + filled, piece)
         else:
-            piece = min(piece, missing_frames(resampler_at(first.in_resampler), pulse - filled))
+            piece = min(piece, missing_frames(resampler_at(inputs.resampler), pulse - filled))
             produced = 0
-            for s in range(inputs):
-                stream = first[s]
-                resampler = resampler_at(stream.in_resampler)
+            for index in range(input_count):
+                source = inputs[index]
+                resampler = resampler_at(source.resampler)
                 if piece > 0:
-                    gather(control, stream, scratch, piece)
+                    gather(control, source, scratch, piece)
                     feed(resampler, scratch, 1, piece)
                 produced = min(ready_outputs(resampler), pulse - filled)
-                produce(resampler, floats_at(stream.slot_in) + filled, 1, produced)
+                produce(resampler, floats_at(source.slot) + filled, 1, produced)
         filled += produced
         control.filled_frames = filled
         store(control, "in_read", read + piece)

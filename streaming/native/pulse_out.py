@@ -11,11 +11,11 @@ from streaming.native.control_block import (
     gains_at,
     header_at,
     instances_at,
+    streams_at,
 )
 from streaming.native.device_side import current_position, delay_from_underruns, now_ns, underrun_compensation
 from streaming.native.drift import drift_at, rate_correction
 from streaming.native.mixing import delay, fade, replace_nonfinite, write_channels
-from streaming.native.pulse_in import stream_at
 from streaming.native.resample import feed, produce, ready_outputs, resampler_at, tune
 
 
@@ -24,11 +24,11 @@ def mix(control: ControlBlock) -> None:
     """Mix the model's sound with the equally delayed input, by their gains."""
     pulse, gains = control.pulse_frames, gains_at(control.gains)
     gains.next_model, gains.next_bypass = gains.wanted_model, gains.wanted_bypass
-    for s in range(control.streams):
-        stream = stream_at(control, s)
+    for s in range(control.stream_count):
+        stream = streams_at(control.streams)[s]
         instance = instances_at(control.instances)[s]
         sound, dry = floats_at(instance.sound_out), floats_at(stream.dry)
-        move_bytes(as_u8(dry), bytes_at(stream.slot_in), pulse * FLOAT_BYTES)
+        move_bytes(as_u8(dry), bytes_at(stream.slots), pulse * FLOAT_BYTES)
         stream.dry_index = delay(
             dry, pulse, floats_at(stream.dry_delay_line), stream.dry_frames, stream.dry_index
         )
@@ -41,10 +41,10 @@ def mix(control: ControlBlock) -> None:
 def write_output(control: ControlBlock) -> None:
     """Write the mixed pulse to the ring of output."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
-    streams, produced = control.streams, control.pulse_frames
+    streams, produced = control.stream_count, control.pulse_frames
     ring = floats_at(control.out_ring)
     for s in range(streams):
-        stream = stream_at(control, s)
+        stream = streams_at(control.streams)[s]
         instance = instances_at(control.instances)[s]
         sound, copies = floats_at(instance.sound_out), channels if streams == 1 else 1
         if stream.out_resampler == 0:
@@ -86,8 +86,8 @@ def follow_clocks(control: ControlBlock, produced: int) -> None:
         produced,
         control.rate_out_hz,
     )
-    for s in range(control.streams):
-        stream = stream_at(control, s)
+    for s in range(control.stream_count):
+        stream = streams_at(control.streams)[s]
         tune(resampler_at(stream.out_resampler), adjust)
 
 
@@ -103,7 +103,7 @@ def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
     header.pulse = control.pulses
     header.arrived_ns, header.ready_ns = arrived, done
     header.load_count, header.state_pulses = control.load_count, control.state_pulse_offset + control.pulses
-    for s in range(control.streams):
+    for s in range(control.stream_count):
         instance = instances_at(control.instances)[s]
         move_bytes(bytes_at(address + RECORD_HEADER_BYTES + s * size), bytes_at(instance.slot_out), size)
     store(control, "records_written", written + 1)
