@@ -144,17 +144,22 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
     return node.apply("div", statistics.centred, node.apply("add", deviation, 1e-9, suffix="divisor"))
 
 
-@onnx_op("RMSNormalization")
+@onnx_op("RMSNormalization", "SimplifiedLayerNormalization")
 def rms_norm(node: NodeContext) -> OutletId:
     """Divide by the root of the mean square of all axes from ``axis`` on, times a scale."""
-    x = node.input(0)
+    if any(node.outputs[1:]):
+        raise node.error("the inverse deviation is not supported; it is only for training")
     rank = node.fact(0).rank
-    axis = node.axis(node.integer("axis", -1), rank)
+    axes = tuple(range(node.axis(node.integer("axis", -1), rank), rank))
+    return _rms_norm(node, node.input(0), axes, node.input(1))
+
+
+def _rms_norm(node: NodeContext, x: OutletId, axes: tuple[int, ...], scale: OutletId) -> OutletId:
     square = node.apply("mul", x, x, suffix="square")
-    mean = node.wire(Reduce("mean", tuple(range(axis, rank)), True), [square], "mean_square")
+    mean = node.wire(Reduce("mean", axes, True), [square], "mean_square")
     spread = node.apply("add", mean, node.real("epsilon", 1e-5), suffix="spread")
     root = node.apply("sqrt", spread, suffix="root")
-    return node.apply("mul", node.apply("div", x, root, suffix="normalised"), node.input(1))
+    return node.apply("mul", node.apply("div", x, root, suffix="normalised"), scale)
 
 
 @onnx_op("LRN")
@@ -181,14 +186,31 @@ def lrn(node: NodeContext) -> OutletId:
 @onnx_op("com.microsoft::SkipLayerNormalization")
 def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
     """Add two tensors and a bias, and normalise over the last axis; the sum is the fourth output."""
-    total = node.apply("add", node.input(0), node.input(1), suffix="sum")
-    if node.has(4):
-        total = node.apply("add", total, node.input(4), suffix="biased")
+    total = _skip_sum(node, 4)
     operands = [total, node.input(2)]
     shift = node.input(3) if node.has(3) else None
     epsilon = node.real("epsilon", 1e-12)
     axis = node.graph.fact(total).rank - 1
     y = node.wire(LayerNorm(axis, epsilon), operands if shift is None else [*operands, shift])
+    return _with_sum(node, y, total)
+
+
+@onnx_op("com.microsoft::SkipSimplifiedLayerNormalization")
+def skip_rms_norm(node: NodeContext) -> Sequence[OutletId]:
+    """Add two tensors and a bias, and divide by the root of the mean square of the last axis, times a scale."""
+    total = _skip_sum(node, 3)
+    y = _rms_norm(node, total, (node.graph.fact(total).rank - 1,), node.input(2))
+    return _with_sum(node, y, total)
+
+
+def _skip_sum(node: NodeContext, bias: int) -> OutletId:
+    """Return the sum of the first two inputs and of a bias, if the node has one."""
+    total = node.apply("add", node.input(0), node.input(1), suffix="sum")
+    return node.apply("add", total, node.input(bias), suffix="biased") if node.has(bias) else total
+
+
+def _with_sum(node: NodeContext, y: OutletId, total: OutletId) -> Sequence[OutletId]:
+    """Return the outputs: the result, and the sum as the fourth one."""
     if len(node.outputs) < 4 or not node.outputs[3]:
         return [y]
     if any(node.outputs[1:3]):
@@ -217,7 +239,7 @@ def _channels(node: InferenceNode) -> Iterator[FactRelation]:
     yield SameSize([Axis(node.input(0), 1), *(Axis(parameter, 0) for parameter in parameters)])
 
 
-@rule("LayerNormalization", "RMSNormalization")
+@rule("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
 def infer_layer(node: InferenceNode) -> Iterator[FactRelation]:
     """The shape stays; a scale of one axis is as long as the last one of x, if it is not of size 1."""
     yield from same_type_and_shape(node)

@@ -18,7 +18,8 @@ WEIGHTS = floats("weights", 3, 5, 2)
 
 def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> ModelProto:
     """A model of one node of the domain."""
-    operator = helper.make_node(kind, list(feeds), outputs.split(), domain="com.microsoft", **attributes)
+    domain = "" if kind == "SimplifiedLayerNormalization" else "com.microsoft"
+    operator = helper.make_node(kind, list(feeds), outputs.split(), domain=domain, **attributes)
     proto = model([operator], feeds, outputs=" ".join(filter(None, outputs.split())))
     proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     return proto
@@ -48,6 +49,13 @@ def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> 
                     "SkipLayerNormalization",
                     {"x": X, "s": SQUARE, "g": CHANNELS, "b": CHANNELS, "c": CHANNELS},
                     {},
+                ),
+                ("SimplifiedLayerNormalization", {"x": X, "g": CHANNELS}, {"axis": -1, "epsilon": 1e-3}),
+                ("SkipSimplifiedLayerNormalization", {"x": X, "s": SQUARE, "g": CHANNELS}, {"epsilon": 1e-3}),
+                (
+                    "SkipSimplifiedLayerNormalization",
+                    {"x": X, "s": SQUARE, "g": CHANNELS, "b": CHANNELS},
+                    {"epsilon": 1e-6},
                 ),
             ]
         )
