@@ -83,7 +83,7 @@ class GraphNode:
     """One node.
 
     name       its name in the graph
-    op         its operator
+    op_type    its operator
     inputs     the tensors that it reads
     controls   nodes that have to run before it
     stored     its attributes in the file
@@ -92,7 +92,7 @@ class GraphNode:
     """
 
     name: str
-    op: str
+    op_type: str
     inputs: tuple[NodeOutput, ...] = ()
     controls: tuple[str, ...] = ()
     stored: Proto = None
@@ -107,7 +107,7 @@ class GraphNode:
         """
         protos: Mapping[str, Proto] = {} if self.stored is None else self.stored
         attributes = {
-            name: _attribute(protos[name], f"{self.name} ({self.op}), attribute {name}", self.values)
+            name: _attribute(protos[name], f"{self.name} ({self.op_type}), attribute {name}", self.values)
             for name in sorted(protos)
             if name not in self.added and not name.startswith("_")
         }
@@ -120,7 +120,7 @@ class GraphNode:
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node."""
-        return LoadError(f"{self.name} ({self.op}): {message}")
+        return LoadError(f"{self.name} ({self.op_type}): {message}")
 
     def function(self, name: str) -> FunctionName:
         """Return a function among the attributes. Raises LoadError: it is missing."""

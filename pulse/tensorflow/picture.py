@@ -20,8 +20,8 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
     keys = {name: f"n{index}" for index, name in enumerate(graph.nodes)}
     facts = _facts(model)
     for node in graph:
-        shape = "cylinder" if node.op in VARIABLES else ""
-        drawing.add_box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
+        shape = "cylinder" if node.op_type in VARIABLES else ""
+        drawing.add_box(keys[node.name], [node.name, node.op_type], node.name, shape, _attributes(node))
     for node in graph:
         for tensor in node.inputs:
             if tensor.node in keys:

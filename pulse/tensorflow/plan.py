@@ -47,7 +47,7 @@ class RequestPlan:
         needed = graph.find_needed([*self._fetched_nodes, *targets], feeds)
         variables = Variables(graph, self._library)
         effects = [node.name for node in needed.values() if variables.changed_variables(node)]
-        pure = [name for name in targets if needed[name].op not in WITHOUT_RESULT]
+        pure = [name for name in targets if needed[name].op_type not in WITHOUT_RESULT]
         return list(graph.find_needed([*self._fetched_nodes, *effects, *pure], feeds, controls=False))
 
     def run(
@@ -67,8 +67,8 @@ class RequestPlan:
         for name in model.inputs:
             if name not in arrays:
                 raise InputError(
-                    f"{name} ({self._graph.nodes[name].op}): the variable has no value yet; run its initialiser, or "
-                    "give it a value with restore"
+                    f"{name} ({self._graph.nodes[name].op_type}): the variable has no value yet; run its initialiser, "
+                    "or give it a value with restore"
                 )
         results = model.run({name: _stored_form(arrays[name]) for name in model.inputs})
         return results, {variable.input: np.array(results[variable.output]) for variable in model.variables}

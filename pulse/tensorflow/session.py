@@ -160,9 +160,9 @@ class Session:
         """The nodes that only run assignments, such as ``global_variables_initializer`` of TensorFlow."""
         names: list[str] = []
         for node in self._nodes.values():
-            ops = [self._nodes[name].op for name in node.controls if name in self._nodes]
+            ops = [self._nodes[name].op_type for name in node.controls if name in self._nodes]
             if (
-                node.op == "NoOp"
+                node.op_type == "NoOp"
                 and ops
                 and all(ASSIGNMENTS.get(op) == "" for op in ops)
                 and not self._reads_input(node)
@@ -172,7 +172,7 @@ class Session:
 
     def _reads_input(self, node: GraphNode) -> bool:
         """Return whether the nodes before a node read an input or a checkpoint."""
-        return any(before.op in _NEEDS_VALUE for before in nodes_before(self._nodes, node))
+        return any(before.op_type in _NEEDS_VALUE for before in nodes_before(self._nodes, node))
 
     def reset(self) -> None:
         """Reset variables to their initial values: from the file, then from the initialisers."""
@@ -198,7 +198,7 @@ class Session:
         """
         for name, value in self._load_values(source).items():
             node = self._nodes.get(name)
-            if node is None or node.op not in VARIABLES:
+            if node is None or node.op_type not in VARIABLES:
                 raise InputError(
                     f"{name}: no variable has this name; the variables are "
                     f"{', '.join(self._variable_names()) or 'none'}"
@@ -219,7 +219,7 @@ class Session:
             raise LoadError(f"{path}: neither a file of variables nor a checkpoint ({error})") from error
 
     def _variable_names(self) -> list[str]:
-        return [node.name for node in self._nodes.values() if node.op in VARIABLES]
+        return [node.name for node in self._nodes.values() if node.op_type in VARIABLES]
 
     def _set(self, node: GraphNode, value: Any) -> None:
         type_, shape = declared_type(node)
@@ -250,11 +250,11 @@ class Session:
 
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
-        return node is not None and (node.op in WITHOUT_RESULT or node.op in _RESOURCE_ASSIGNMENTS)
+        return node is not None and (node.op_type in WITHOUT_RESULT or node.op_type in _RESOURCE_ASSIGNMENTS)
 
     def _convert_feed(self, tensor: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[tensor.node]
-        if node.op in VARIABLES and node.op == "VarHandleOp":
+        if node.op_type in VARIABLES and node.op_type == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
         dtype = self._type(tensor)
         array = np.asarray(value)
@@ -269,9 +269,9 @@ class Session:
     def _type(self, tensor: NodeOutput) -> np.dtype[Any] | None:
         """Return the type of a tensor if an attribute of its node states it."""
         node = self._nodes[tensor.node]
-        if tensor.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
+        if tensor.slot and node.op_type not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
-        if node.op in _BOOL_OPERATORS:
+        if node.op_type in _BOOL_OPERATORS:
             return np.dtype(np.bool_)
         for name in _TYPES:
             value = node.attributes.get(name)
@@ -307,7 +307,7 @@ class Session:
 
     def _require_tensor(self, tensor: NodeOutput) -> None:
         node = self._nodes[tensor.node]
-        if node.op == "VarHandleOp" or node.type_number("T") == RESOURCE:
+        if node.op_type == "VarHandleOp" or node.type_number("T") == RESOURCE:
             raise InputError(f"fetch {tensor}: it is the handle of a variable; fetch its ReadVariableOp")
 
     def _convert_result(self, tensor: NodeOutput, value: Array) -> Array:
@@ -335,15 +335,15 @@ _BOOL_OPERATORS = (
 
 def _result_types(node: GraphNode) -> list[Any]:
     """Return the attributes with the type of a node's result, complex or its real form."""
-    if node.op in ("ComplexAbs", "Real", "Imag", "Angle", "IRFFT"):
+    if node.op_type in ("ComplexAbs", "Real", "Imag", "Angle", "IRFFT"):
         return []
-    names = ("DstT",) if node.op == "Cast" else ("Tcomplex", "Tout", "dtype", "T")
+    names = ("DstT",) if node.op_type == "Cast" else ("Tcomplex", "Tout", "dtype", "T")
     return [node.attributes.get(name) for name in names]
 
 
 def _check_shape(node: GraphNode, array: Array, name: str) -> None:
     """Raise InputError if a placeholder declares another shape."""
-    shape = declared_type(node)[1] if node.op == "Placeholder" else None
+    shape = declared_type(node)[1] if node.op_type == "Placeholder" else None
     if shape is None:
         return
     fits = len(shape) == array.ndim and all(dim in (None, size) for dim, size in zip(shape, array.shape))

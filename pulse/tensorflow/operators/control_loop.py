@@ -64,7 +64,7 @@ class _While:
             if tensor == NodeOutput(self._function.inputs[index]):
                 return True
             node = nodes.get(tensor.node)
-            if node is None or node.op not in ("Identity", "Enter") or not node.inputs:
+            if node is None or node.op_type not in ("Identity", "Enter") or not node.inputs:
                 return False
             tensor = node.inputs[0]
         return False

@@ -17,7 +17,7 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
 
     Raises LoadError: a branch assigns a variable that is not its argument, or in a loop
     """
-    if node.op not in BRANCHES:
+    if node.op_type not in BRANCHES:
         return ()
     if depth == MAX_DEPTH:
         raise node.error(f"branches are more than {MAX_DEPTH} deep; export the model again")
@@ -35,7 +35,7 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
     indices: set[int] = set()
     for node in function.nodes:
         inner = called_function(node, library)
-        if changes_variable(node.op):
+        if changes_variable(node.op_type):
             tensors = node.inputs[:1]
         elif inner is not None:
             if depth == MAX_DEPTH:
@@ -43,7 +43,7 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
                     f"functions call each other more than {MAX_DEPTH} deep; export the model again"
                 )
             tensors = _given_tensors(node, assigned_places(inner, library, depth + 1), 0)
-        elif node.op in BRANCHES:
+        elif node.op_type in BRANCHES:
             tensors = _given_tensors(node, branch_places(node, library, depth), 1)
         else:
             assignment = hidden_assignment(node, library, set())
@@ -68,7 +68,7 @@ def _argument(tensor: NodeOutput, function: LibraryFunction, nodes: dict[str, Gr
         if tensor.node in function.inputs:
             return function.inputs.index(tensor.node)
         node = nodes.get(tensor.node)
-        if node is None or node.op not in HANDLE_FORWARDING or tensor.slot >= len(node.inputs):
+        if node is None or node.op_type not in HANDLE_FORWARDING or tensor.slot >= len(node.inputs):
             return None
         tensor = node.inputs[tensor.slot]
     return None
@@ -81,7 +81,7 @@ def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[st
             continue
         visited.add(value.name)
         for inner in library.find(value).nodes:
-            if changes_variable(inner.op):
+            if changes_variable(inner.op_type):
                 return inner
             assignment = hidden_assignment(inner, library, visited)
             if assignment is not None:

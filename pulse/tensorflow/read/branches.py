@@ -10,13 +10,13 @@ def branches_to_selects(graph: FlatGraph) -> FlatGraph:
 
     Raises LoadError: no Switch decides between the inputs of a Merge
     """
-    if not any(node.op in SWITCH for node in graph):
+    if not any(node.op_type in SWITCH for node in graph):
         return graph
     nodes: list[GraphNode] = []
     for node in graph:
-        if node.op in SWITCH:
+        if node.op_type in SWITCH:
             nodes.append(GraphNode(node.name, "IdentityN", (node.inputs[0], node.inputs[0]), node.controls))
-        elif node.op in MERGE and len(node.inputs) == 2:
+        elif node.op_type in MERGE and len(node.inputs) == 2:
             condition, yes, no = _choose(graph, node)
             nodes.append(GraphNode(node.name, "Select", (condition, yes, no), node.controls))
         else:
@@ -49,7 +49,7 @@ def _find_conditions(graph: FlatGraph, tensor: NodeOutput) -> dict[NodeOutput, i
         if reached in visited or node is None:
             continue
         visited.add(reached)
-        if node.op in SWITCH and len(node.inputs) == 2:
+        if node.op_type in SWITCH and len(node.inputs) == 2:
             sides.setdefault(graph.source_of(node.inputs[1]), reached.slot)
         stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
     return sides

@@ -133,7 +133,7 @@ class _Building:
         before = {
             tensor: self._value(tensor.node)
             for tensor in request.fetches.values()
-            if tensor not in self._outlets and self._graph.nodes[tensor.node].op in REFERENCES
+            if tensor not in self._outlets and self._graph.nodes[tensor.node].op_type in REFERENCES
         }
         for node in self._order:
             self._add_node(node)
@@ -179,32 +179,34 @@ class _Building:
             return self._references[tensor] if tensor in self._references else self._value(variable)
         node = self._graph.nodes.get(tensor.node)
         problem = (
-            "nothing makes it" if node is None else f"{tensor.node} ({node.op}) has no output {tensor.slot}"
+            "nothing makes it"
+            if node is None
+            else f"{tensor.node} ({node.op_type}) has no output {tensor.slot}"
         )
         raise LoadError(f"{self._graph.title}: {reader} reads {str(tensor)!r}: {problem}; check the name")
 
     def _add_node(self, node: GraphNode) -> None:
-        if node.op in VARIABLES or node.op in WITHOUT_RESULT or self._variables.is_handle(node):
+        if node.op_type in VARIABLES or node.op_type in WITHOUT_RESULT or self._variables.is_handle(node):
             return
         if all(
             NodeOutput(node.name, slot) in self._outlets for slot in range(self._counts.get(node.name, 1))
         ):
             return
         changed = self._variables.changed_variables(node)
-        if node.op in ASSIGNMENTS:
+        if node.op_type in ASSIGNMENTS:
             self._assign(node, changed[0])
         elif changed:
             self._branch(node, changed)
-        elif node.op == "Const":
+        elif node.op_type == "Const":
             self._outlets[NodeOutput(node.name)] = self._add_constant(node.name, constant_value(node))
-        elif node.op in INITIALISED_QUERIES:
+        elif node.op_type in INITIALISED_QUERIES:
             self._outlets[NodeOutput(node.name)] = self._add_constant(node.name, np.array(self._is_set(node)))
-        elif node.op == "PlaceholderWithDefault" and node.inputs:
+        elif node.op_type == "PlaceholderWithDefault" and node.inputs:
             self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
-        elif node.op == "Placeholder":
+        elif node.op_type == "Placeholder":
             raise node.error("it is not fed; feed it, or a tensor after it")
         else:
-            self._operator(node, node.op, [self._outlet(tensor, node.name) for tensor in node.inputs])
+            self._operator(node, node.op_type, [self._outlet(tensor, node.name) for tensor in node.inputs])
 
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
@@ -219,7 +221,7 @@ class _Building:
         outlets = self._model.add(
             node.name,
             TensorflowOp(
-                node.op,
+                node.op_type,
                 node.name,
                 node.attributes,
                 (*_labels(node.name, count), *(f"{node.name}/{variable}" for variable in changed)),
@@ -250,7 +252,7 @@ class _Building:
 
     def _assign(self, node: GraphNode, variable: str) -> None:
         value, *others = (self._outlet(tensor, node.name) for tensor in node.inputs[1:])
-        assignment = ASSIGNMENTS[node.op]
+        assignment = ASSIGNMENTS[node.op_type]
         if assignment:
             (value,) = self._operator(node, assignment, [self._value(variable), value, *others], node.name)
         self._current[variable] = value

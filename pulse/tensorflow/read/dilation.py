@@ -21,7 +21,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
     replacements: dict[str, GraphNode] = {}
     readers = Counter(tensor.node for node in graph for tensor in node.inputs)
     for node in graph:
-        if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
+        if node.op_type == "BatchToSpaceND" and len(node.inputs) == 3:
             replacements.update(_dilated_nodes(graph, node, readers, needed, fed))
     if replacements:
         return FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
@@ -31,7 +31,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
 def _known_value(graph: FlatGraph, tensor: NodeOutput) -> Array | None:
     """Return the value of a constant."""
     node = graph.nodes.get(graph.source_of(tensor).node)
-    return read_tensor(node) if node is not None and node.op == "Const" else None
+    return read_tensor(node) if node is not None and node.op_type == "Const" else None
 
 
 def _dilated_nodes(
@@ -64,7 +64,7 @@ def _dilated_nodes(
         return {}
     return {
         start.name: GraphNode(start.name, PAD_OP, (start.inputs[0], start.inputs[2], crops), start.controls),
-        conv.name: GraphNode(conv.name, conv.op, conv.inputs, conv.controls, None, attributes),
+        conv.name: GraphNode(conv.name, conv.op_type, conv.inputs, conv.controls, None, attributes),
         end.name: GraphNode(end.name, "Identity", end.inputs[:1], end.controls),
     }
 
@@ -78,9 +78,9 @@ def _walk_upwards(
         node = graph.nodes.get(tensor.node)
         if node is None or tensor.slot:
             break
-        if node.op in ops:
+        if node.op_type in ops:
             return node, between
-        if node.op not in PASSED or not node.inputs:
+        if node.op_type not in PASSED or not node.inputs:
             break
         between.append(node)
         tensor = node.inputs[0]
@@ -102,13 +102,13 @@ def _dilations(graph: FlatGraph, block: list[int], before: list[GraphNode]) -> l
     axes = list(range(1, 1 + len(block)))
     rank = 4
     for node in before:
-        if node.op == "ExpandDims" and len(node.inputs) == 2:
+        if node.op_type == "ExpandDims" and len(node.inputs) == 2:
             value = _known_value(graph, node.inputs[1])
             if value is None or value.size != 1:
                 return None
             new_axis = int(value.reshape(())) % rank
             axes = [axis + (axis >= new_axis) for axis in axes]
-        elif node.op not in ("Identity",):
+        elif node.op_type not in ("Identity",):
             return None
     if any(axis > 2 for axis in axes):
         return None

@@ -43,18 +43,18 @@ class Variables:
             node = self._graph.nodes.get(tensor.node)
             if node is None:
                 break
-            if node.op in VARIABLES:
+            if node.op_type in VARIABLES:
                 name = node.name
                 break
-            slot = tensor.slot if node.op == "IdentityN" else 0
+            slot = tensor.slot if node.op_type == "IdentityN" else 0
             if (
-                node.op not in (*HANDLE_FORWARDING, *_PASSING_REFERENCE)
+                node.op_type not in (*HANDLE_FORWARDING, *_PASSING_REFERENCE)
                 or slot >= len(node.inputs)
                 or tensor.slot > slot
             ):
                 break
             tensor = node.inputs[slot]
-        refers = name is None or self._graph.nodes[name].op not in REFERENCES or self._refers(chain)
+        refers = name is None or self._graph.nodes[name].op_type not in REFERENCES or self._refers(chain)
         if not refers:  # only this tensor: a part of the chain may still refer to the variable
             self._variable_of[chain[0]] = None
             return None
@@ -63,27 +63,27 @@ class Variables:
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
         """Return whether each node between a tensor and its reference variable passes on the reference itself."""
-        between = [self._graph.nodes[tensor.node].op for tensor in chain[:-1]]
+        between = [self._graph.nodes[tensor.node].op_type for tensor in chain[:-1]]
         return all(op in (*_PASSING_REFERENCE, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 
     def is_handle(self, node: GraphNode) -> bool:
         """Return whether a node only passes on handles."""
         return (
-            node.op in HANDLE_FORWARDING
+            node.op_type in HANDLE_FORWARDING
             and bool(node.inputs)
             and all(self.find_variable(tensor) is not None for tensor in node.inputs)
-            and (node.op != "Identity" or self._is_handle(node.inputs[0]))
+            and (node.op_type != "Identity" or self._is_handle(node.inputs[0]))
         )
 
     def _is_handle(self, tensor: NodeOutput) -> bool:
         name = self.find_variable(tensor)
-        return name is not None and self._graph.nodes[name].op not in REFERENCES
+        return name is not None and self._graph.nodes[name].op_type not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
         """Return the variable that a node assigns. Raises LoadError: it is unknown."""
-        if node.op not in ASSIGNMENTS:
+        if node.op_type not in ASSIGNMENTS:
             if (
-                node.op.startswith(CHANGING_PREFIXES)
+                node.op_type.startswith(CHANGING_PREFIXES)
                 and node.inputs
                 and self.find_variable(node.inputs[0]) is not None
             ):
@@ -116,10 +116,10 @@ class Variables:
 
     def read(self, node: GraphNode) -> set[str]:
         """Return the variables whose value a node takes."""
-        if self.is_handle(node) or node.op in VARIABLES:
+        if self.is_handle(node) or node.op_type in VARIABLES:
             return set()
         inputs = node.inputs
-        if node.op in ASSIGNMENTS and not ASSIGNMENTS[node.op]:
+        if node.op_type in ASSIGNMENTS and not ASSIGNMENTS[node.op_type]:
             inputs = inputs[1:]
         return {name for tensor in inputs if (name := self.find_variable(tensor)) is not None}
 
@@ -173,10 +173,10 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
     """Raise LoadError if a loop or a Switch governs an assignment: it would be lost, or always be done."""
     for node in graph:
         branch_places(node, library)
-        assignment = None if node.op in BRANCHES else hidden_assignment(node, library, set())
+        assignment = None if node.op_type in BRANCHES else hidden_assignment(node, library, set())
         if assignment is not None:
             raise refusal(assignment)
-        if node.op in ASSIGNMENTS and _is_switched(graph, node):
+        if node.op_type in ASSIGNMENTS and _is_switched(graph, node):
             raise node.error(
                 "a Switch decides whether it assigns a variable; export the model again with functional branches (If), "
                 "or assign what the branches return"
@@ -185,4 +185,4 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     """Return whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
-    return any(before.op in SWITCH for before in nodes_before(graph.nodes, node, until=MERGE))
+    return any(before.op_type in SWITCH for before in nodes_before(graph.nodes, node, until=MERGE))

@@ -27,7 +27,7 @@ class FlatGraph:
         """Return the tensor of which a tensor is a copy (Identity), or itself."""
         for _ in range(len(self.nodes)):
             node = self.nodes.get(tensor.node)
-            if node is None or node.op != "Identity" or not node.inputs:
+            if node is None or node.op_type != "Identity" or not node.inputs:
                 break
             tensor = node.inputs[0]
         return tensor
@@ -61,7 +61,7 @@ def nodes_before(
     while stack:
         name = stack.pop()
         before = nodes.get(name)
-        if name not in visited and before is not None and before.op not in until:
+        if name not in visited and before is not None and before.op_type not in until:
             visited.add(name)
             stack += before.predecessors
             yield before
@@ -95,6 +95,6 @@ def sort_topologically(
                 stack.append((other, iter(sorted(waiting[other], key=indices.__getitem__))))
             elif state[other] == 1:
                 raise LoadError(
-                    f"{title}: {other} ({nodes[other].op}) needs its own result; export the model again"
+                    f"{title}: {other} ({nodes[other].op_type}) needs its own result; export the model again"
                 )
     return result

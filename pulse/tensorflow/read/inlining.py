@@ -25,9 +25,9 @@ def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNo
 
 def called_function(node: GraphNode, library: FunctionLibrary) -> FunctionName | None:
     """Return the function that a node calls; None if it is an operator."""
-    if node.op in CALLS:
+    if node.op_type in CALLS:
         return node.function("f")
-    return FunctionName(node.op, node.attributes) if node.op in library else None
+    return FunctionName(node.op_type, node.attributes) if node.op_type in library else None
 
 
 def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[GraphNode]:
@@ -60,7 +60,7 @@ def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
         body.append(
             GraphNode(
                 f"{node.name}/{inner.name}",
-                inner.op,
+                inner.op_type,
                 tuple(_move(tensor, node.name, arguments) for tensor in inner.inputs),
                 (*controls, *node.controls),
                 inner.stored,

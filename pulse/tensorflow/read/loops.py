@@ -39,7 +39,7 @@ class _Loop:
 
 def loops_to_while(graph: FlatGraph, library: FunctionLibrary) -> FlatGraph:
     """Return the graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is incomplete."""
-    if not any(node.op in ENTER for node in graph):
+    if not any(node.op_type in ENTER for node in graph):
         return graph
     return _Conversion(graph, library).run()
 
@@ -62,8 +62,8 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
 def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
     """Return the nodes that belong to loops."""
     all_nodes = list(nodes)
-    exits = {node.name for node in all_nodes if node.op in EXIT}
-    return find_reached(all_nodes, (node.name for node in all_nodes if node.op in ENTER), exits)
+    exits = {node.name for node in all_nodes if node.op_type in EXIT}
+    return find_reached(all_nodes, (node.name for node in all_nodes if node.op_type in ENTER), exits)
 
 
 class _Conversion:
@@ -89,7 +89,7 @@ class _Conversion:
             for tensor in node.inputs:
                 readers.setdefault(tensor.node, []).append(node)
         for node in self._graph:
-            if node.op not in ENTER:
+            if node.op_type not in ENTER:
                 continue
             if len(node.inputs) != 1:
                 raise node.error("it needs one input; the file is damaged, export it again")
@@ -98,12 +98,14 @@ class _Conversion:
             if node.attributes.get("is_constant") is True:
                 loop.constant.append(node)
                 continue
-            merge = next((source for source in readers.get(node.name, ()) if source.op in MERGE), None)
+            merge = next((source for source in readers.get(node.name, ()) if source.op_type in MERGE), None)
             if merge is None:  # nothing updates it: the loop does not change it
                 loop.constant.append(node)
                 continue
             sources = [self._graph.nodes.get(tensor.node) for tensor in merge.inputs]
-            after = next((source for source in sources if source is not None and source.op in NEXT), None)
+            after = next(
+                (source for source in sources if source is not None and source.op_type in NEXT), None
+            )
             if after is None or len(after.inputs) != 1:
                 raise merge.error("no NextIteration node computes its next value; export the model again")
             variable = _LoopVariable(node, merge, after)
@@ -112,14 +114,14 @@ class _Conversion:
 
     def _find_exits(self, loop: _Loop, variable: _LoopVariable, readers: dict[str, list[GraphNode]]) -> None:
         for switch in readers.get(variable.merge.name, ()):
-            if switch.op not in SWITCH or len(switch.inputs) != 2:
+            if switch.op_type not in SWITCH or len(switch.inputs) != 2:
                 continue
             condition = self._graph.nodes.get(switch.inputs[1].node)
-            if condition is None or condition.op != "LoopCond":
+            if condition is None or condition.op_type != "LoopCond":
                 continue
             variable.switch, loop.condition = switch.name, condition
             for exit_ in readers.get(switch.name, ()):
-                if exit_.op in EXIT:
+                if exit_.op_type in EXIT:
                     variable.exits.append(exit_.name)
                     self._exits[exit_.name] = loop.name
 
@@ -203,10 +205,10 @@ class _Conversion:
             if name in self._exits:
                 self._replace(self._exits[name])
             node = self._graph.node(name, "a loop")
-            if node.op in ENTER or (
-                node.op in MERGE
+            if node.op_type in ENTER or (
+                node.op_type in MERGE
                 and any(
-                    self._graph.nodes[tensor.node].op in NEXT
+                    self._graph.nodes[tensor.node].op_type in NEXT
                     for tensor in node.inputs
                     if tensor.node in self._graph.nodes
                 )
@@ -219,4 +221,4 @@ class _Conversion:
 
     def _is_effect(self, name: str) -> bool:
         node = self._graph.nodes.get(name)
-        return node is not None and node.op.startswith("Assign")
+        return node is not None and node.op_type.startswith("Assign")

@@ -35,7 +35,7 @@ def captured_values(
     """
     numbers: dict[str, int] = {}
     for node in nodes:
-        if node.op not in _CALLS:
+        if node.op_type not in _CALLS:
             continue
         function = node.attributes.get("f")
         if not isinstance(function, FunctionName) or function.name not in objects.concrete_functions:
@@ -43,8 +43,8 @@ def captured_values(
         object_numbers = list(objects.concrete_functions[function.name].bound_inputs)
         if len(object_numbers) > len(node.inputs):
             raise LoadError(
-                f"{subject}: {node.name} ({node.op}) passes {len(node.inputs)} tensors to a function that captures "
-                f"{len(object_numbers)} objects; the file is damaged, get it again"
+                f"{subject}: {node.name} ({node.op_type}) passes {len(node.inputs)} tensors to a function that "
+                f"captures {len(object_numbers)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(object_numbers) :]
         numbers.update(

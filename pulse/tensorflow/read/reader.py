@@ -103,17 +103,21 @@ def _read_graph(
     requested = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
     for name, tensor in requested.items():
         if tensor.node not in nodes:
-            known_names = ", ".join(node.name for node in contents.nodes if node.op in PLACEHOLDERS)
+            known_names = ", ".join(node.name for node in contents.nodes if node.op_type in PLACEHOLDERS)
             raise LoadError(f"no input is called {name}; the inputs are {known_names or 'none'}")
-    decoders = [node.name for node in contents.nodes if node.op == WAV_DECODER]
+    decoders = [node.name for node in contents.nodes if node.op_type == WAV_DECODER]
     decoded = [NodeOutput(name, slot) for name in decoders for slot in range(2)]
     fed = {str(tensor): tensor for tensor in decoded} | requested
     flat = prepare_graph(
         contents.nodes, contents.library, contents.title, _names(fetches), list(fed.values())
     )
-    effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
+    effects = [
+        node.name for node in flat if node.op_type in ASSIGNMENTS or branch_places(node, contents.library)
+    ]
     needed = flat.find_needed([*_names(fetches), *effects], list(fed.values()), controls=False)
-    placeholders = {node.name: NodeOutput(node.name) for node in needed.values() if node.op in PLACEHOLDERS}
+    placeholders = {
+        node.name: NodeOutput(node.name) for node in needed.values() if node.op_type in PLACEHOLDERS
+    }
     tensors_read = {tensor for node in needed.values() for tensor in node.inputs} | set(fetches.values())
     used = {
         name: tensor
@@ -153,7 +157,7 @@ def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
         "IsVariableInitialized",
     )
     candidates = [
-        node for node in nodes if node.name not in tensors_read and node.op not in silent and node.inputs
+        node for node in nodes if node.name not in tensors_read and node.op_type not in silent and node.inputs
     ]
     candidates = [
         node for node in candidates if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)
@@ -172,7 +176,7 @@ def _find_variable_nodes(nodes: Sequence[GraphNode]) -> set[str]:
             readers.setdefault(tensor.node, []).append(node.name)
     names = {node.name for node in nodes}
     open_ = [node.name for node in nodes if any(tensor.node not in names for tensor in node.inputs)]
-    stack = [*open_, *(node.name for node in nodes if node.op in (*PLACEHOLDERS, *VARIABLES))]
+    stack = [*open_, *(node.name for node in nodes if node.op_type in (*PLACEHOLDERS, *VARIABLES))]
     moving = set(stack)
     while stack:
         fresh = [name for name in readers.get(stack.pop(), ()) if name not in moving]
@@ -214,12 +218,12 @@ def _declared_input(name: str, tensor: NodeOutput, node: GraphNode) -> DeclaredI
 def _stated_type(
     node: GraphNode, tensor: NodeOutput
 ) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
-    if node.op == WAV_DECODER:
+    if node.op_type == WAV_DECODER:
         if tensor.slot:
             return TensorType(3), ()
         sizes = (node.attributes.get("desired_samples"), node.attributes.get("desired_channels"))
         return TensorType(1), tuple(size if isinstance(size, int) and size > 0 else None for size in sizes)
-    return declared_type(node) if node.op in PLACEHOLDERS else (None, None)
+    return declared_type(node) if node.op_type in PLACEHOLDERS else (None, None)
 
 
 def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:

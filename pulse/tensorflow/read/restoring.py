@@ -37,7 +37,7 @@ def restored_values(
     variables = Variables(flat, library)
     values: dict[str, Array] = {}
     for node in flat:
-        if node.op not in ASSIGNMENTS:
+        if node.op_type not in ASSIGNMENTS:
             continue
         variable, key = variables.assigned_variable(node), _key(flat, node.inputs[1])
         if variable is not None and key is not None:
@@ -51,11 +51,11 @@ def _key(graph: FlatGraph, tensor: NodeOutput) -> str | None:
         node = graph.nodes.get(tensor.node)
         if node is None:
             return None
-        if node.op == "RestoreV2" and len(node.inputs) == 3:
+        if node.op_type == "RestoreV2" and len(node.inputs) == 3:
             names = _texts(graph, node.inputs[1])
             return names[tensor.slot] if tensor.slot < len(names) else None
-        slot = tensor.slot if node.op == "IdentityN" else 0
-        if node.op not in _PASSED_OPERATORS or slot >= len(node.inputs):
+        slot = tensor.slot if node.op_type == "IdentityN" else 0
+        if node.op_type not in _PASSED_OPERATORS or slot >= len(node.inputs):
             return None
         tensor = node.inputs[slot]
     return None
@@ -64,7 +64,7 @@ def _key(graph: FlatGraph, tensor: NodeOutput) -> str | None:
 def _texts(graph: FlatGraph, tensor: NodeOutput) -> list[str]:
     """Return the entries of a constant of text. Raises LoadError: one of them is not UTF-8."""
     node = graph.nodes.get(tensor.node)
-    if node is None or node.op != "Const" or "value" not in (node.stored or {}):
+    if node is None or node.op_type != "Const" or "value" not in (node.stored or {}):
         return []
     protos: Mapping[str, Proto] = node.stored
     try:
