@@ -23,7 +23,7 @@ lane_bases_at = struct_at(LaneBases)
 LANE_WORDS = words_of(LaneBases)
 LANE_COUNT_WORD = fields_of(LaneBases)["lanes"].word
 """The word of the bases that is the number of lanes."""
-MIN_BLOCK_LANES = 4
+MIN_SHARING_LANES = 4
 """The lanes of the smallest block that shares one reading of the weights."""
 MAX_STACK_LANES = 64
 """The lanes whose addresses a kernel keeps on the stack."""

@@ -16,11 +16,9 @@ def _has(name: str, flag: str) -> bool:
     return has_features(name)
 
 
-HAS_REGISTERS_FOR_EIGHT = _has("avx512f", "avx512f")
-"""Whether there are 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
-HAS_WHOLE_REGISTERS = HAS_REGISTERS_FOR_EIGHT and (
-    _has("avxvnni", "avx_vnni") or not _has("avx512bf16", "avx512_bf16")
-)
+HAS_AVX512 = _has("avx512f", "avx512f")
+"""Whether there are 32 registers of 16 f32 lanes. Otherwise there are 16 of 8 (AVX2), or 32 of 4 (SSE, NEON)."""
+HAS_FULL_WIDTH_AVX512 = HAS_AVX512 and (_has("avxvnni", "avx_vnni") or not _has("avx512bf16", "avx512_bf16"))
 """Whether 16 lanes are multiplied in one operation; Zen 4 multiplies halves of a register.
 
 Zen 4 has AVX512-BF16 but not AVX-VNNI. Other processors have both or neither, except Cooper Lake.

@@ -68,7 +68,7 @@ class Lowering:
     form           the form of stored weights; see ``pulse.program.weights``
     unchecked      nodes whose bodies are not checked for faults
     check_faults   the function that emits a node's fault checks, called before each node of a body is lowered
-    node, op       names of the current node and its op
+    node_name      name of the node that is lowered, which ``begin`` sets
     allocated      memory of wires that are not lowered yet: concatenations, into which their parts are written
 
     Constants, temporary tensors, states and registers are the builder's: the attributes here are its methods.
@@ -89,7 +89,7 @@ class Lowering:
         self.add_constant, self.allocate_state = builder.add_constant, builder.allocate_state
         self.allocate_temporary = builder.allocate_temporary
         self.kept_wires, self.unchecked = kept_wires, unchecked
-        self.node, self.op = "", ""
+        self.node_name = self._op_name = ""
         self.allocated: dict[OutletId, Value] = {}
         self._values: dict[OutletId, Value] = {}
         self._pending: dict[OutletId, tuple[Callable[[], Value], int]] = {}
@@ -114,7 +114,7 @@ class Lowering:
         nodes = [self.graph.nodes[node_id] for node_id in order]
         _require_lowerings(nodes)
         for node in nodes:
-            self.node, self.op = node.name, node.op.name
+            self.begin(node.name, node.op.name)
             if isinstance(node.op, Const) or node.id in self._claimed or OutletId(node.id) in self._values:
                 continue
             if self._check_faults is not None:
@@ -125,6 +125,10 @@ class Lowering:
             for fact in self.graph.input_facts(node):
                 if fact.value is not None:
                     release_pages(fact.value)
+
+    def begin(self, node_name: str, op_name: str) -> None:
+        """Say for which node the following instructions are; profiles and messages name it."""
+        self.node_name, self._op_name = node_name, op_name
 
     def claim(self, *node_ids: int) -> None:
         """Note that nodes are lowered together with another one, by the function that calls."""
@@ -278,11 +282,11 @@ class Lowering:
 
     def emit(self, instruction: Instruction) -> None:
         """Append an instruction of the step."""
-        self.builder.append(EmittedInstruction(instruction, self.node, self.op))
+        self.builder.append(EmittedInstruction(instruction, self.node_name, self._op_name))
 
     def emit_ending(self, instruction: Instruction) -> None:
         """Append an instruction that runs after the step."""
-        self.builder.endings.append(EmittedInstruction(instruction, self.node, self.op))
+        self.builder.endings.append(EmittedInstruction(instruction, self.node_name, self._op_name))
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape, in as few loops as possible."""
@@ -317,7 +321,7 @@ class Lowering:
     def no_kernel(self, subject: str) -> CompileError:
         """Return the error that the node needs something for which there is no kernel."""
         return CompileError(
-            f"{self.node} ({self.op}): no kernel for {subject}; use {spell('backend', 'numpy')}"
+            f"{self.node_name} ({self._op_name}): no kernel for {subject}; use {spell('backend', 'numpy')}"
         )
 
 

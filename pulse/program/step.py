@@ -73,7 +73,7 @@ def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, V
         lowering.value(outlet).buffer.touch(-1)
     results: dict[OutletId, Value] = {}
     for outlet in outlets:
-        lowering.node, lowering.op = lowering.graph.label(outlet), "output"
+        lowering.begin(lowering.graph.label(outlet), "output")
         value = lowering.value(outlet)
         if value.buffer.region is Region.STATE:
             copy = lowering.allocate_temporary(value.shape, value.dtype, value.order)
@@ -90,5 +90,5 @@ def _write_registers(
     """Write the next values of the registers after all reads of the step."""
     for register in registers:
         if register.write != register.read:
-            lowering.node, lowering.op = register.name, "register"
+            lowering.begin(register.name, "register")
             lowering.copy(results[register.write], lowering.value(register.read))

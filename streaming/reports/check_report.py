@@ -124,7 +124,9 @@ class StoredProof(Report):
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)
         pairs.append(("state", byte_size(program.state_bytes)))
-        pairs.append(("file", f"checksum right, {program.rows} instructions that stay inside their memory"))
+        pairs.append(
+            ("file", f"checksum right, {program.row_count} instructions that stay inside their memory")
+        )
         pairs += [] if program.proof is None else program.proof.pairs()
         hint = "the file does not contain the model: to run the proof again, give pulse check the model"
         verdict = [Text(self.verdict, "bold green")] if self.outcome == "equal" else []
@@ -133,7 +135,7 @@ class StoredProof(Report):
     def values(self) -> dict[str, Any]:
         return {
             **self.opened.as_dict(self.program.model),
-            "rows": self.program.rows,
+            "rows": self.program.row_count,
             "state_bytes": self.program.state_bytes,
             "weights": self.program.form,
             "activations": self.program.activations,

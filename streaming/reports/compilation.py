@@ -55,7 +55,7 @@ class Compilation(Report):
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)
-        size = f"{program.rows} instructions, {byte_size(self.nbytes)}"
+        size = f"{program.row_count} instructions, {byte_size(self.nbytes)}"
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
         )
@@ -70,7 +70,7 @@ class Compilation(Report):
         return {
             **self.opened.as_dict(self.program.model),
             "path": self.path,
-            "rows": self.program.rows,
+            "rows": self.program.row_count,
             "bytes": self.nbytes,
             "weights": self.program.form,
             "activations": self.program.activations,

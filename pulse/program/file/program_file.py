@@ -62,7 +62,7 @@ def encode_program(
         "form": program.form,
         "activations": program.activations,
         "fingerprint": program.fingerprint.hex(),
-        "rows": program.rows,
+        "rows": program.row_count,
         "arena_bytes": program.arena_bytes,
         "kernels": [
             {"name": kernel.name, "module": kernel.function.__module__, "layout": layout_checksum(kernel)}

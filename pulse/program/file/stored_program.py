@@ -86,7 +86,7 @@ class StoredProgram(KernelProgram):
             raise LoadError(f"{container.name}: {error}") from None
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         return len(self._kernel_of_row)
 
     def _digest(self) -> bytes:
@@ -96,7 +96,7 @@ class StoredProgram(KernelProgram):
     def notes(self) -> "Sequence[RowNote]":
         """The note of each instruction, for reports. Raises LoadError: the file has none."""
         rows = self._read_notes("rows")
-        if len(rows) != self.rows:
+        if len(rows) != self.row_count:
             raise self._invalid_notes()
         return [self._note(row, kernel) for row, kernel in zip(rows, self._kernel_of_row)]
 

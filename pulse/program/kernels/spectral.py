@@ -24,7 +24,7 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.tuples import copies, each
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
+from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
@@ -41,8 +41,8 @@ from pulse.program.kernels.spectral_points import (
     span_of_points,
 )
 
-REAL_COLUMNS: Indices = FOUR if HAS_REGISTERS_FOR_EIGHT else TWO
-COMPLEX_COLUMNS: Indices = TWO if HAS_REGISTERS_FOR_EIGHT else ONE
+REAL_COLUMNS: Indices = FOUR if HAS_AVX512 else TWO
+COMPLEX_COLUMNS: Indices = TWO if HAS_AVX512 else ONE
 """The columns of real and of complex points that the first round sums together: their sums fit into registers."""
 
 
@@ -342,7 +342,7 @@ def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
         compute_first_round_real(x_re, a_re, a_im, w1, twiddles, N1, N2, P)
     fold_rows(a_re, N2, P)
     fold_rows(a_im, N2, P)
-    if row.wants_im and HAS_REGISTERS_FOR_EIGHT:
+    if row.wants_im and HAS_AVX512:
         compute_second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
     else:
         compute_second_round_part(a_re, a_im, x_re, w2, K2, N2, P, False)

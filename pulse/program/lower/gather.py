@@ -48,7 +48,7 @@ def _emit_lookup(
 ) -> Value:
     """Gather entries of one axis; the axes of the indices, ``width`` of them, take its place."""
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
-        raise CompileError(f"{lowering.node}: indices must be i64 or i32")
+        raise CompileError(f"{lowering.node_name}: indices must be i64 or i32")
     leading_axes, trailing_axes = list(range(axis)), list(range(axis + 1, rank))
     if not _is_gatherable(x, leading_axes, trailing_axes):
         x = lowering.order_axes(x, [*_sort_by_stride(x, leading_axes), axis, *trailing_axes])

@@ -82,9 +82,9 @@ def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]
     stored = require_stored(lowering, node, 1, "its kernel")
     if stored.codes.dtype != np.float32 or lowering.is_read_later(source):
         lowering.set_value(source, lower_delay(lowering, delay_node, delay)[0])
-        lowering.node, lowering.op = node.name, op.name
+        lowering.begin(node.name, op.name)
         return [[lowering.value(source)], lower_conv_transpose(lowering, node, op)]
-    lowering.node, lowering.op = node.name, op.name
+    lowering.begin(node.name, op.name)
     matrix, stride, taps = _frame_matrix(stored.codes), op.strides[0], delay.overlap + 1
     x = convolution_input(lowering, delay_node.inputs[0], None, 2)
     frames, history = x.shape[2], delay.delay + delay.overlap

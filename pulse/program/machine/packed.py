@@ -46,7 +46,7 @@ class MachineCall(Struct):
 class Box(Struct):
     """The memory layout of a tensor: groups of runs of bytes, with equal distances in a group.
 
-    place        address of the tensor
+    memory       address of the tensor
     offset       offset of the packed tensor, in bytes
     run          bytes of a run
     count        number of runs in a group
@@ -57,7 +57,7 @@ class Box(Struct):
     first_axis   address of these axes, the innermost first
     """
 
-    place: int
+    memory: int
     offset: int
     run: int
     count: int
@@ -146,15 +146,15 @@ def pack(
     fixed = np.zeros(max(fixed_bytes, 1), np.uint8)
     for tensor in packed_constants:
         tensor.view(fixed)[...] = values[tensor.name]
-    places = [place for _, place in (*constants, *inputs, *outputs)]
-    boxes, axes = Box.new(len(places)), AxisStride.new(1 + sum(place.ndim for place in places))
+    arrays = [array for _, array in (*constants, *inputs, *outputs)]
+    boxes, axes = Box.new(len(arrays)), AxisStride.new(1 + sum(array.ndim for array in arrays))
     first = 0
-    for index, (tensor, place) in enumerate(
-        zip((*packed_constants, *packed_inputs, *packed_outputs), places)
+    for index, (tensor, array) in enumerate(
+        zip((*packed_constants, *packed_inputs, *packed_outputs), arrays)
     ):
         boxes[index].offset = tensor.offset
-        _set_box(boxes[index], place, axes[first])
-        first += place.ndim
+        _set_box(boxes[index], array, axes[first])
+        first += array.ndim
     machine_call = MachineCall.new()
     machine_call.table, machine_call.rows, machine_call.bases = call
     machine_call.constants = len(constants)
@@ -169,20 +169,20 @@ def pack(
 def _packed_tensors(views: NamedViews) -> tuple[tuple[PackedTensor, ...], int]:
     tensors: list[PackedTensor] = []
     size = 0
-    for name, place in views:
-        tensors.append(PackedTensor(name, size, place.shape, place.dtype))
-        size += align(max(place.nbytes, 1))
+    for name, array in views:
+        tensors.append(PackedTensor(name, size, array.shape, array.dtype))
+        size += align(max(array.nbytes, 1))
     return tuple(tensors), size
 
 
-def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
+def _set_box(box: Box, array: Array, innermost: AxisStride) -> None:
     """Describe the layout of a tensor in as few runs of bytes as possible, in large groups."""
-    run = place.dtype.itemsize if place.size else 0
-    steps = [run * prod(place.shape[axis + 1 :]) for axis in range(place.ndim)]
-    axes = [axis for axis in zip(place.shape, place.strides, steps) if axis[0] != 1]
+    run = array.dtype.itemsize if array.size else 0
+    steps = [run * prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
+    axes = [axis for axis in zip(array.shape, array.strides, steps) if axis[0] != 1]
     while axes and axes[-1][1] == run:
         run *= axes.pop()[0]
-    box.place, box.run = place.ctypes.data, run
+    box.memory, box.run = array.ctypes.data, run
     longest = max(range(len(axes)), key=lambda index: axes[index][0], default=None)
     box.count, box.step, box.packed_step = (1, 0, 0) if longest is None else axes.pop(longest)
     box.groups, box.axes = prod(size for size, _, _ in axes), len(axes)
@@ -207,8 +207,8 @@ def _copy_runs(
 
 @device
 def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
-    """Copy between a tensor's place and packed bytes."""
-    place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
+    """Copy between a tensor and packed bytes."""
+    memory, run, count, step = bytes_at(box.memory), box.run, box.count, box.step
     packed, packed_stride, axes = packed + box.offset, box.packed_step, axes_at(box.first_axis)
     for group in range(box.groups):
         left, offset, packed_offset = group, 0, 0
@@ -219,9 +219,9 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
             packed_offset += index * axis.packed_step
             left //= axis.size
         if inward:
-            _copy_runs(place + offset, step, packed + packed_offset, packed_stride, run, count)
+            _copy_runs(memory + offset, step, packed + packed_offset, packed_stride, run, count)
         else:
-            _copy_runs(packed + packed_offset, packed_stride, place + offset, step, run, count)
+            _copy_runs(packed + packed_offset, packed_stride, memory + offset, step, run, count)
 
 
 @device

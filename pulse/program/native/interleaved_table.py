@@ -38,17 +38,17 @@ from pulse.support.record import record
 class InterleavedTable:
     """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
-    rows         the instructions
-    weights      their weights, as bytes
-    steady_from  the pulses of a stream after which they are valid
-    clock_byte   the byte offset of the pulse counter in a stream's state, which the instructions do not change
-    inputs       the byte offset in the arena of each input's sixteen tensors, one after another
-    outputs      the byte offset of each output's sixteen tensors
-    arena_bytes  the bytes of their arena
-    sliding      the delays that are not in the interleaved state while the streams step
+    instructions  the instructions
+    weights       their weights, as bytes
+    steady_from   the pulses of a stream after which they are valid
+    clock_byte    the byte offset of the pulse counter in a stream's state, which the instructions do not change
+    inputs        the byte offset in the arena of each input's sixteen tensors, one after another
+    outputs       the byte offset of each output's sixteen tensors
+    arena_bytes   the bytes of their arena
+    sliding       the delays that are not in the interleaved state while the streams step
     """
 
-    rows: tuple[EmittedInstruction, ...]
+    instructions: tuple[EmittedInstruction, ...]
     weights: Array
     steady_from: int
     clock_byte: int
@@ -127,7 +127,7 @@ def interleave(program: NativeExecutable) -> InterleavedTable:
     begin = [EmittedInstruction(copy, "", "input") for _, copies in entries for copy in copies]
     end = [EmittedInstruction(copy, "", "output") for _, copies in exits for copy in copies]
     return InterleavedTable(
-        rows=(*begin, *middle, *end),
+        instructions=(*begin, *middle, *end),
         weights=lowering.image.assemble(),
         steady_from=lowering.steady_from,
         clock_byte=byte_of(clock),

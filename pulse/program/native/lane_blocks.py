@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
+from pulse.jit.registers import HAS_AVX512
 from pulse.program.machine import machine
 from pulse.program.native.interleaved_table import InterleavedTable
 from pulse.program.native.native_executable import NativeExecutable
@@ -47,7 +47,7 @@ class CallBlocks:
 
 def fills_blocks(program: NativeExecutable, count: int) -> bool:
     """Return whether this many lanes fill a block, on this processor and without checks of faults."""
-    return count >= LANES and HAS_REGISTERS_FOR_EIGHT and program.total_at is None
+    return count >= LANES and HAS_AVX512 and program.total_at is None
 
 
 class LaneBlocks:
@@ -76,9 +76,9 @@ class LaneBlocks:
         self._addresses = [0] * count
         self._arena = aligned_bytes(interleaved.arena_bytes)
         self._weights = interleaved.weights
-        self._table = link(make_table(interleaved.rows))
+        self._table = link(make_table(interleaved.instructions))
         self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data, 0], np.int64)
-        self._call = (self._table.ctypes.data, len(interleaved.rows), self._bases.ctypes.data)
+        self._call = (self._table.ctypes.data, len(interleaved.instructions), self._bases.ctypes.data)
         self._run = machine.runner()
         self._inputs = self._ports_of_block(program.received, interleaved.inputs)
         self._outputs = self._ports_of_block(program.sent, interleaved.outputs)

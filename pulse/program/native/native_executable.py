@@ -70,7 +70,7 @@ class NativeExecutable(Program):
 
     @property
     @abstractmethod
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """The number of instructions."""
 
     @property

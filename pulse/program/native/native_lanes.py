@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.lane_bases import LANE_COUNT_WORD, LANE_WORDS, MIN_BLOCK_LANES
+from pulse.jit.lane_bases import LANE_COUNT_WORD, LANE_WORDS, MIN_SHARING_LANES
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.kernels import families as families
@@ -147,7 +147,7 @@ class NativeLanes(Lanes):
         """The group whose bases are set; the bases are reused by calls for the same lanes."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
-        self._call_one = (program.table.ctypes.data, program.rows)
+        self._call_one = (program.table.ctypes.data, program.row_count)
         self._base_addresses = [row.ctypes.data for row in self._bases]
         self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
@@ -238,8 +238,8 @@ class NativeLanes(Lanes):
 
     def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
-        interleaved_lanes = count - count % MIN_BLOCK_LANES if self._reuses else count
-        return 0 if interleaved_lanes == 1 or self.alone else interleaved_lanes
+        sharing = count - count % MIN_SHARING_LANES if self._reuses else count
+        return 0 if sharing == 1 or self.alone else sharing
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:
@@ -257,7 +257,7 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
     """
     largest = max(MIN_GROUP_LANES, max(CACHE_BYTES, weights) // lane_bytes)
     even = -(-count // -(-count // largest))
-    return min(count, -(-even // MIN_BLOCK_LANES) * MIN_BLOCK_LANES)
+    return min(count, -(-even // MIN_SHARING_LANES) * MIN_SHARING_LANES)
 
 
 def _allocate_memories(count: int, size: int) -> tuple[Array, list[Array]]:

@@ -119,7 +119,7 @@ class NativeProgram(KernelProgram):
         self.link()
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         return len(self.instructions)
 
     @property

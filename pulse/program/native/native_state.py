@@ -56,7 +56,7 @@ class NativeState(State):
         self.counts_faults = self._total is not None
         table, self._team = program.stream_table()
         self._table = table
-        self.call = (table.ctypes.data, program.rows, self.bases.ctypes.data)
+        self.call = (table.ctypes.data, program.row_count, self.bases.ctypes.data)
         """The arguments of the machine: address of the table, number of rows, address of ``bases``."""
         self._run_machine = machine.runner()
         self._clear()

@@ -81,7 +81,7 @@ def specialise(
         reason=reason,
         kernels=used,
         rows=len(changed),
-        total=program.rows,
+        total=program.row_count,
         before_s=before_s,
         after_s=after_s,
         seconds=took_s,

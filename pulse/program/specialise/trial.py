@@ -23,7 +23,7 @@ class SpecialisationTrial:
     """A program's rows, run on separate memory with noise as input."""
 
     def __init__(self, program: NativeExecutable) -> None:
-        self.rows = program.rows
+        self.row_count = program.row_count
         self._program = program
         self._state, self._arena = aligned_bytes(program.initial.size), aligned_bytes(program.arena_bytes)
         regions = {Region.WEIGHTS: program.weights, Region.STATE: self._state, Region.ARENA: self._arena}
@@ -54,16 +54,18 @@ class SpecialisationTrial:
         rng = np.random.default_rng(1)
         for _ in range(COMPARED_PULSES):
             self._feed(rng)
-            machine.run(table.ctypes.data, self.rows, self._bases.ctypes.data)
+            machine.run(table.ctypes.data, self.row_count, self._bases.ctypes.data)
             yield self._state, self._arena
 
     def row_ticks(self, tables: Sequence[RowTable]) -> list[NDArray[np.int64]]:
         """Measure the ticks of each row for each table: the minimum over steps in turns, to exclude other work."""
-        minimum = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
+        minimum = [np.full(self.row_count, np.iinfo(np.int64).max) for _ in tables]
         for _ in range(MEASURED_STEPS):
             for index, table in enumerate(tables):
-                ticks = np.zeros(self.rows, np.int64)
-                machine.run_profiled(table.ctypes.data, self.rows, self._bases.ctypes.data, ticks.ctypes.data)
+                ticks = np.zeros(self.row_count, np.int64)
+                machine.run_profiled(
+                    table.ctypes.data, self.row_count, self._bases.ctypes.data, ticks.ctypes.data
+                )
                 minimum[index] = np.minimum(minimum[index], ticks)
         return minimum
 
@@ -72,7 +74,7 @@ class SpecialisationTrial:
         minimum = [np.inf] * len(tables)
         for _ in range(MEASURED_STEPS):
             for index, table in enumerate(tables):
-                call = table.ctypes.data, self.rows, self._bases.ctypes.data
+                call = table.ctypes.data, self.row_count, self._bases.ctypes.data
                 machine.run(*call)
                 minimum[index] = min(minimum[index], machine.run_timed(*call) / machine.ticks_per_second())
         return minimum

@@ -33,7 +33,7 @@ def test_a_level_decides_the_registers(
     target.setenv("PULSE_LEVEL", level)
     levels.named_level.cache_clear()
     importlib.reload(registers)
-    assert (eight, whole) == (registers.HAS_REGISTERS_FOR_EIGHT, registers.HAS_WHOLE_REGISTERS)
+    assert (eight, whole) == (registers.HAS_AVX512, registers.HAS_FULL_WIDTH_AVX512)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_without_a_level_the_processor_decides(
     levels.named_level.cache_clear()
     target.setattr(levels, "processor_flags", lambda: frozenset(flags))
     importlib.reload(registers)
-    assert (eight, whole) == (registers.HAS_REGISTERS_FOR_EIGHT, registers.HAS_WHOLE_REGISTERS)
+    assert (eight, whole) == (registers.HAS_AVX512, registers.HAS_FULL_WIDTH_AVX512)

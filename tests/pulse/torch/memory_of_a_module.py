@@ -45,7 +45,7 @@ def main() -> None:
     gc.collect()
     rest = resident("VmRSS") - before
     weights = sum(parameter.nbytes for parameter in module.parameters())
-    print(json.dumps({"weights": weights, "peak": peak, "rest": rest, "rows": program.rows}))
+    print(json.dumps({"weights": weights, "peak": peak, "rest": rest, "rows": program.row_count}))
 
 
 if __name__ == "__main__":

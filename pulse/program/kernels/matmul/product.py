@@ -10,7 +10,7 @@ from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.language.tuples import each
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT, HAS_WHOLE_REGISTERS
+from pulse.jit.registers import HAS_AVX512, HAS_FULL_WIDTH_AVX512
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
@@ -161,9 +161,9 @@ def multiply_rows_by_panels(row: ProductRow, n: int) -> None:
     while n < N:
         w, b, z, s = weights + n * T * K, bias + n, y + n, offset_scales(scales, n)
         rest, width, m = N - n, panel_width(N - n), 0
-        while m + 8 <= M and width == LANES and (HAS_REGISTERS_FOR_EIGHT or rest <= HALF):
+        while m + 8 <= M and width == LANES and (HAS_AVX512 or rest <= HALF):
             block_x, block_y = rows_x + m, rows_y + m
-            if HAS_WHOLE_REGISTERS and rest <= HALF:
+            if HAS_FULL_WIDTH_AVX512 and rest <= HALF:
                 multiply_eight_rows_by_8(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             elif rest <= HALF:
                 multiply_eight_rows_narrow(
@@ -174,14 +174,14 @@ def multiply_rows_by_panels(row: ProductRow, n: int) -> None:
                     x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, False
                 )
             m += 8
-        while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
-            if HAS_WHOLE_REGISTERS:
+        while HAS_AVX512 and m + 8 <= M and LANES < rest <= LANES + HALF:
+            if HAS_FULL_WIDTH_AVX512:
                 multiply_eight_rows_by_24(x, rows_x + m, taps, T, K, w, b, s, z, rows_y + m, rest, accumulate)
             else:
                 eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
                 multiply_rows_by_three_halves(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
             m += 8
-        while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and width > LANES:
+        while HAS_AVX512 and m + 8 <= M and width > LANES:
             eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
             multiply_rows_wide(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
             m += 8

@@ -28,7 +28,7 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.tuples import copies, each
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT, HAS_WHOLE_REGISTERS
+from pulse.jit.registers import HAS_AVX512, HAS_FULL_WIDTH_AVX512
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.blocks import Pointers, Three, Vectors, element
@@ -302,9 +302,9 @@ def multiply_four_rows(
     """
     if rest <= LANES:
         multiply_rows_narrow(x, taps, T, K, w, NARROW, bias, scales, y, rest, accumulate)
-    elif rest <= LANES + HALF and not HAS_WHOLE_REGISTERS:
+    elif rest <= LANES + HALF and not HAS_FULL_WIDTH_AVX512:
         multiply_rows_by_three_halves(x, taps, T, K, w, bias, scales, y, rest, accumulate)
-    elif HAS_REGISTERS_FOR_EIGHT:
+    elif HAS_AVX512:
         multiply_rows_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
     else:
         multiply_rows_narrow(x, taps, T, K, w, FIRST, bias, scales, y, LANES, accumulate)

@@ -5,7 +5,7 @@ from operator import add
 from pulse.jit.lane_bases import lane, lane_count
 from pulse.jit.language.simd import LANES
 from pulse.jit.language.tuples import each
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
+from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.blocks import EIGHT, FOUR
@@ -44,7 +44,7 @@ def product_lanes(row: ProductRow) -> None:
         width = panel_width(rest)
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
-            while HAS_REGISTERS_FOR_EIGHT and width > LANES and l + 4 < L:
+            while HAS_AVX512 and width > LANES and l + 4 < L:
                 eight = each(add, l, EIGHT)
                 eight_x, eight_y = each(lane_x, row, eight, at_x), each(lane_y, row, eight, at_y)
                 multiply_rows_wide(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)

@@ -25,7 +25,7 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.tuples import copies, each, indices
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
+from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.blocks import FOUR, ONE, Indices, Pointers, Vectors
@@ -287,10 +287,10 @@ def add_to_gates(totals: Vectors, h: Pointer, k: int, columns: Vectors) -> Vecto
 def store_sums(h: Pointers, w: Pointer, K: int, scales: Scales, sums: Pointer, gates: Indices) -> None:
     """Store ``sum_k h[k] * w[k]`` of three or four gates for four states, w [K, gates, 16], in sums [4, 4, 16].
 
-    With ``HAS_REGISTERS_FOR_EIGHT``, there may be eight states and three gates.
+    With ``HAS_AVX512``, there may be eight states and three gates.
     """
     count = len(gates)
-    if not HAS_REGISTERS_FOR_EIGHT:
+    if not HAS_AVX512:
         each(store_sums_of_gate, gates, copies(h, gates), w, K, scales, sums, count)
         return
     totals = copies(copies(vzero(), gates), h)

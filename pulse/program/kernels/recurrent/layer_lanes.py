@@ -9,7 +9,7 @@ from pulse.jit.lane_bases import MAX_STACK_LANES, lane, lane_count
 from pulse.jit.language.simd import LANES, vload
 from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.language.tuples import each
-from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
+from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.blocks import EIGHT, FOUR, THREE
@@ -111,7 +111,7 @@ def gru_lanes(row: GruRow) -> None:
                     new, x_offset = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
                     while first < active:
-                        if HAS_REGISTERS_FOR_EIGHT and first + STATES_PER_GROUP < active:
+                        if HAS_AVX512 and first + STATES_PER_GROUP < active:
                             group_of_eight = each(add, first, EIGHT)
                             eight = each(state_of, group, lanes, active, group_of_eight, i, new, back, b * H)
                             store_sums(eight, w + 3 * n * H, H, s, sums, THREE)

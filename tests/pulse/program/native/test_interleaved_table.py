@@ -14,8 +14,6 @@ from pulse.facts import Array
 from pulse.jit.registry import KERNELS
 from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
-from pulse.program.kernels.copy import CopyRow, FillRow
-from pulse.program.lower.interleaved.copy import find_gaps
 from pulse.program.machine.machine import run_python
 from pulse.program.native import interleaved_table, lane_blocks, native_lanes
 from pulse.program.native.interleaved_table import InterleavedTable, interleave
@@ -25,8 +23,7 @@ from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 from pulse.program.table.emitted import make_table
-from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Region, Value, aligned_bytes
+from pulse.program.table.memory import Region, aligned_bytes
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
@@ -125,7 +122,7 @@ def program(
 @pytest.fixture(autouse=True)
 def vectors_of_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all processors interleave, not only those with vectors of sixteen."""
-    monkeypatch.setattr(lane_blocks, "HAS_REGISTERS_FOR_EIGHT", True)
+    monkeypatch.setattr(lane_blocks, "HAS_AVX512", True)
 
 
 class LanesAndStates:
@@ -152,7 +149,7 @@ class LanesAndStates:
 def interleaved_kernels(compiled: NativeProgram) -> list[str]:
     """The kernels of the interleaved table of a program."""
     interleaved = interleave(compiled)
-    return [row.kernel for row in interleaved.rows]
+    return [row.kernel for row in interleaved.instructions]
 
 
 def test_the_two_models_use_every_interleaved_kernel() -> None:
@@ -310,7 +307,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     interleaved.sliding.copy_in(regions[1], regions[3])
     (begin,), (end,) = interleaved.inputs, interleaved.outputs
     regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
-    run_python(make_table(interleaved.rows), regions)
+    run_python(make_table(interleaved.instructions), regions)
     for name, expected in lanes.step(x[3]).items():
         output = regions[2][end : end + expected.nbytes].view(np.float32).reshape(expected.shape)
         assert_lanes_close({name: output}, {name: expected})
@@ -407,37 +404,3 @@ def test_lanes_of_many_random_graphs_agree_with_streams() -> None:
     tried, interleaving = assert_invariant(range(20_000, 20_400))
     print(tried, interleaving)
     assert interleaving > 100
-
-
-def test_loops_are_merged_and_split() -> None:
-    loops = Loops((2, 1, 3, 4), ((12, 5, 4, 1), (24, 7, 8, 2)))
-    assert loops.merge() == Loops((24,), ((1,), (2,)))
-    apart = Loops((2, 3, 4), ((12, 4, 1), (1, 2, 6)))
-    assert apart.merge() == apart
-    turns = list(apart.inner_loops(2))
-    assert [offsets for offsets, _ in turns] == [(0, 0), (12, 1)]
-    assert turns[0][1] == Loops((3, 4), ((4, 1), (2, 6)))
-    turned = Loops((2, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).move_longest_inside()
-    assert turned == Loops((2, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8)))
-    turned = Loops((7, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).move_longest_inside()
-    assert turned == Loops((3, 4, 7, 5), ((2, 3, 1, 4), (6, 7, 5, 8)))
-    ((offsets, inner),) = apart.inner_loops(5)
-    assert offsets == (0, 0)
-    assert inner.sizes == (1, 1, 2, 3, 4)
-
-
-def test_the_gaps_of_a_fill_are_what_the_next_copy_leaves() -> None:
-    buffer, other = Buffer(Region.ARENA, 400), Buffer(Region.ARENA, 400)
-    whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
-    inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))
-    source = Value(other, 0, (2, 3), (3, 1), np.dtype(np.float32))
-    fill = FillRow(dst=whole, size=4, count=20, bits=0)
-    sizes, steps = (
-        {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 2, "n5": 3},
-        dict.fromkeys(("a0", "a1", "a2", "a3"), 0),
-    )
-    steps |= dict.fromkeys(("b0", "b1", "b2", "b3"), 0)
-    copied = CopyRow(src=source, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
-    assert find_gaps(fill, copied) == [(0, 2), (5, 10), (13, 20)]
-    onto_itself = CopyRow(src=whole, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
-    assert find_gaps(fill, onto_itself) == [(0, 20)]

@@ -150,8 +150,8 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (product_lanes, product_blocks):
-        monkeypatch.setattr(module, "HAS_REGISTERS_FOR_EIGHT", eight)
-    monkeypatch.setattr(layer_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
+        monkeypatch.setattr(module, "HAS_AVX512", eight)
+    monkeypatch.setattr(layer_lanes, "HAS_AVX512", eight)
     compiled = program(name, 1)
     assert isinstance(compiled, NativeProgram)
     _, received = compiled.received[0]

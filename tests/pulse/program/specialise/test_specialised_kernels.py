@@ -65,7 +65,7 @@ def test_specialised_kernels_replace_all_rows_bit_identically() -> None:
     report = special.specialise()
     assert report.used
     assert report.reason == ""
-    assert report.rows == report.total == special.rows
+    assert report.rows == report.total == special.row_count
     assert set(report.kernels) == {rows.kernel.name for rows in rows_by_kernel(special.unlinked)}
     assert 0 < report.nbytes < 1e6
     assert report.gain > 0

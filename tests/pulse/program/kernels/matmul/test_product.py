@@ -125,8 +125,8 @@ def test_products_agree_with_numpy_whatever_the_registers(
 ) -> None:
     """This runs plain Python; the compiled kernels have the registers of this processor."""
     for module in (product, product_blocks):
-        monkeypatch.setattr(module, "HAS_REGISTERS_FOR_EIGHT", eight)
-    monkeypatch.setattr(product, "HAS_WHOLE_REGISTERS", whole)
+        monkeypatch.setattr(module, "HAS_AVX512", eight)
+    monkeypatch.setattr(product, "HAS_FULL_WIDTH_AVX512", whole)
     row, expected = window_case(rng, M, T, K, N, accumulate, form=form)
     after = run_row(row, python=True)
     np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)

@@ -74,7 +74,7 @@ def test_state_groups_agree_with_the_cell_for_all_registers(
     monkeypatch: pytest.MonkeyPatch, kind: CellKind, before: bool, form: Form, eight: bool
 ) -> None:
     """This runs plain Python; the compiled kernels have the registers of this processor."""
-    monkeypatch.setattr(gates, "HAS_REGISTERS_FOR_EIGHT", eight)
+    monkeypatch.setattr(gates, "HAS_AVX512", eight)
     pulse = CellPulse(cell_of(kind, before), 2, 7, 33, form=form)
     assert_agrees_with_the_cell(pulse, lambda row: [run_row(row, python=True)])
 
