@@ -99,7 +99,7 @@ class Conversion:
                     self._torch, self.call, self._result, self._title, {BUFFERS: 1}
                 )
 
-    def export(self, opset: int | None) -> Export:
+    def _export(self, opset: int | None) -> Export:
         """Run PyTorch's exporter. Raises LoadError: it fails."""
         torch, leaves = self._torch, self.state_leaves
         outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
@@ -112,10 +112,12 @@ class Conversion:
     def convert(
         self, opset: int | None, lengths: Sequence[Lengths] | None, compare: bool, notes: list[str]
     ) -> tuple[Model, Export]:
-        """Return the model and its export; add to the notes. Raises as ``export`` and ``compare``.
+        """Return the model and its export; add to the notes.
 
         If the example decides a condition on lengths so that the model is right for few of them (``if n % 4: pad``), an
         example that is one frame longer is tried too.
+
+        Raises LoadError: the exporter fails, or the results differ; FactError: a type or shape of the export is wrong
         """
         example = self.call
         try:
@@ -135,14 +137,14 @@ class Conversion:
         besides: Sequence[Lengths] = (),
     ) -> tuple[Model, Export]:
         self._branches = []
-        onnx_export = self.export(opset)
+        onnx_export = self._export(opset)
         self._branches = onnx_export.branches
         notes += onnx_export.notes
         read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
         model = keep_states(read, self.state_leaves)
         notes += describe_states(model)
         if compare:
-            notes += self.compare(model, onnx_export, lengths, besides)
+            notes += self._compare(model, onnx_export, lengths, besides)
         return model, onnx_export
 
     def _lengthen_example(self) -> bool:
@@ -161,7 +163,7 @@ class Conversion:
             return True
         return False
 
-    def compare(
+    def _compare(
         self,
         model: Model,
         onnx_export: Export,

@@ -69,7 +69,8 @@ class TfliteOp(ModelOp):
         if self.op_type not in TRANSLATORS.complex_operators and any(
             tensor is not None and tensor.is_complex for tensor in self.input_tensors
         ):
-            raise node.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")
+            supported = ", ".join(sorted(TRANSLATORS.complex_operators))
+            raise node.error(f"complex numbers are supported by {supported} only; compute with real numbers")
         outlets = wire_node(TRANSLATORS[self.op_type], node)
         count = len(self.output_tensors) + len(STATES.get(self.op_type, ()))
         if len(outlets) < count:
