@@ -42,13 +42,13 @@ def _supports_tensorflow(op_type: str) -> bool:
 
 
 def _nnef(content: Content, options: ReadOptions) -> Model:
-    from pulse.nnef.read.files import Files
+    from pulse.nnef.read.files import NnefFiles
     from pulse.nnef.read.reader import read_nnef
 
     assert isinstance(content.source, Path | bytes)
     if options.signature is not None:
         raise LoadError(f"{content.path or 'the model'}: NNEF has no signatures; omit {spell('signature')}")
-    proto = read_nnef(Files.of(content.source), options.budget)
+    proto = read_nnef(NnefFiles.of(content.source), options.budget)
     return read_onnx(proto, **options.of_reader("ignore_value_info"))
 
 

@@ -155,7 +155,7 @@ class Session:
                 output_trim.count_pulses(1)
             else:
                 pulses = input_blocks.feed(blocks)
-                state_mark, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
+                state_mark, step = state.mark() if pulses >= state.min_pulses_to_mark else None, state.step
                 ready = output_trim.take((step(input_blocks.take()) for _ in range(pulses)), pulses)
                 input_blocks.keep()
             self._end_change()

@@ -55,7 +55,7 @@ class LibraryContents:
     @property
     def places(self) -> list[Place]:
         """The places of the ports in memory, in the order of ``ports``."""
-        return [place for _, place in (*self.program.received, *self.program.sent)]
+        return [place for _, place in (*self.program.input_places, *self.program.output_places)]
 
     @property
     def awaited_wires(self) -> Sequence[AwaitedWire]:
@@ -74,7 +74,7 @@ class LibraryContents:
         return [
             *(port.length for port in self.ports),
             *(wire.length for wire in self.awaited_wires),
-            *(length for length, _ in self.program.ends),
+            *(length for length, _ in self.program.length_registers),
             *self.assumptions,
         ]
 
@@ -141,7 +141,7 @@ def prepare_deployment(
             f"{title}: parts of this program run on the {program.backend} backend, which needs Python; only programs "
             "whose every node has a kernel become libraries: compile it with backend='numba'"
         )
-    if program.fetched:
+    if program.fetched_places:
         raise WriteError(f"{title}: a program that fetches inner wires cannot become a library; omit fetches")
     if external_weights and not program.weights.size:
         raise WriteError(

@@ -79,7 +79,7 @@ def _weights(contents: LibraryContents) -> str:
 
 def _data(contents: LibraryContents, kernels: Mapping[str, str]) -> str:
     """Return the C source of numbers, tables, and symbols of other objects."""
-    waits, ends = contents.awaited_wires, contents.program.ends
+    waits, ends = contents.awaited_wires, contents.program.length_registers
     symbols = {"rows": rows_symbol(contents), "initial": initial_symbol(contents)}
     starts = [0, *accumulate(piece.data.size for piece in contents.pieces)]
     pieces = [(piece.offset, start, piece.data.size) for piece, start in zip(contents.pieces, starts)]
@@ -116,7 +116,7 @@ def _data(contents: LibraryContents, kernels: Mapping[str, str]) -> str:
 
 def _counts(contents: LibraryContents) -> dict[str, int]:
     """Return the numbers of ports, of the lengths of their kinds, and of pieces."""
-    waits, ends = len(contents.awaited_wires), len(contents.program.ends)
+    waits, ends = len(contents.awaited_wires), len(contents.program.length_registers)
     return {
         "INPUTS": len(contents.program.inputs),
         "OUTPUTS": len(contents.program.outputs),
@@ -140,8 +140,8 @@ def _sizes(contents: LibraryContents) -> dict[str, int]:
         "STATE_BYTES": program.state_bytes,
         "STATE_ROOM": align(program.state_bytes),
         "ARENA_BYTES": align(program.arena_bytes),
-        "FAULTS_AT": -1 if program.total_at is None else program.total_at,
-        "LAST_AT": -1 if program.last_at is None else program.last_at,
+        "FAULTS_AT": -1 if program.fault_total_offset is None else program.fault_total_offset,
+        "LAST_AT": -1 if program.last_pulse_offset is None else program.last_pulse_offset,
     }
 
 

@@ -4,7 +4,7 @@ lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(lo
 Value              a tensor in memory: shape, strides, a buffer
 Instruction        what a row is: named fields, tensors that are read or written, and numbers
 kernel, device     a compiled function that runs a row, and helpers that it calls
-lanes              what kernels are written in; see ``pulse.jit``
+LANES, v…          vectors, in which kernels are written; see ``pulse.jit``
 """
 
 from pulse.errors import CompileError

@@ -21,7 +21,7 @@ An instruction is declared once, and its kernel is a plain Python function that 
     from pulse.jit.registry import device, kernel
     from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vstore, vstore_part
 
-    class Axpy(Instruction):
+    class AxpyRow(Instruction):
         '''y[:n] += a * x[:n].'''
 
         y: Operand = updates("f32", "n")
@@ -30,7 +30,7 @@ An instruction is declared once, and its kernel is a plain Python function that 
         a: float
 
     @kernel
-    def axpy(row: Axpy) -> None:
+    def axpy(row: AxpyRow) -> None:
         y, x, n, a = row.y, row.x, row.n, row.a
         i = 0
         while i + LANES <= n:

@@ -14,7 +14,7 @@ from pulse.support.record import record
 
 COUNT = np.dtype(np.int64)
 NOTHING = TDim.of(0)
-When: TypeAlias = Literal["frames", "always", "end"]
+CheckTime: TypeAlias = Literal["frames", "always", "end"]
 
 
 @record(eq=False)
@@ -39,7 +39,7 @@ class CountFaults(Stateful):
     check: Check
     node: str
     op: str
-    when: When
+    when: CheckTime
     axis: int | None = None
     offset: int = 0
     length: TDim = NOTHING

@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.interface import AwaitedWire
 from pulse.ops.check import Check, Site
-from pulse.ops.fault import CountFaults, When
+from pulse.ops.fault import CheckTime, CountFaults
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
@@ -74,7 +74,7 @@ def _add_counter(wiring: Wiring, node: PulsedNode, check: Check, is_known_at_end
 
 
 def _add(
-    wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: When, *location: Any
+    wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: CheckTime, *location: Any
 ) -> OutletId:
     name = f"{node.name}.check{check.slot}" + ("" if check.column is None else f".{check.column}")
     return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *location), [outlet], None)

@@ -19,7 +19,7 @@ from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import WITHOUT_RESULT
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES
-from pulse.tensorflow.read.file import Contents, decode, default_signature
+from pulse.tensorflow.read.file import GraphContents, decode, default_signature
 from pulse.tensorflow.read.flat import nodes_before
 from pulse.tensorflow.tensors import RESOURCE, TensorType
 
@@ -45,7 +45,7 @@ class Session:
     A run computes in numpy, in the types of the graph: it is the oracle, not the way to stream.
     """
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: GraphContents) -> None:
         self._nodes = {node.name: node for node in contents.nodes}
         self._library = contents.library
         self._title = contents.title

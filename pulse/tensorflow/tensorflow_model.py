@@ -10,7 +10,7 @@ from pulse.infer.inputs import check_given
 from pulse.models import Model
 from pulse.support.budget import Budget, Spending, count_spending
 from pulse.tensorflow.picture import picture
-from pulse.tensorflow.read.file import Contents, read_contents
+from pulse.tensorflow.read.file import GraphContents, read_contents
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.reader import read_model
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class TensorflowModel(Model):
     """A model with its next steps, and the graph that it was read from."""
 
-    contents: Contents | None = None
+    contents: GraphContents | None = None
     nodes: FlatGraph | None = None
 
     def dot(self) -> str:

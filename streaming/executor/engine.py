@@ -78,7 +78,7 @@ class Engine(Protocol):
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
-        """The real-time settings that the system granted to the engine's thread."""
+        """The real-time settings requested for the engine's thread, each with what the system granted."""
         ...
 
     def start(self) -> None:

@@ -20,7 +20,7 @@ class EngineThread(NotCopyable):
     body      the function it runs, which returns once the end is requested
     end       a function that requests the end
     realtime  the real-time settings that the thread requests
-    realtime_settings  the settings that the system granted, known once the thread has started
+    realtime_settings  the settings requested, each with what the system granted, known once the thread has started
     """
 
     copy_error_reason = "it has a thread; make another one"

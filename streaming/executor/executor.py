@@ -111,7 +111,7 @@ class Executor(NotCopyable):
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
-        """The settings of ``realtime`` that the system granted to the process and to the engine."""
+        """The settings requested for the process and the engine, each with what the system granted."""
         return [
             *self._realtime_settings,
             *(self._engine.realtime_settings if self._engine is not None else []),

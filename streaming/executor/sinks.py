@@ -139,7 +139,7 @@ class AudioFileSink(NotCopyable, Sink):
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
         resampler = Resampler(int(made_hz), file_hz)
-        waiting = Waiting()
+        waiting = PendingArrays()
 
         def write_all(writer: AudioWriter) -> None:
             samples = np.concatenate(waiting.take())[:, None]
@@ -179,7 +179,7 @@ class FramesFileSink(NotCopyable, Sink):
         self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         port = program.outputs[0] if self._output is None else find_output(program, self._output)
-        waiting = Waiting()
+        waiting = PendingArrays()
 
         def write_all(file: FramesFile) -> None:
             for piece in waiting.take():
@@ -198,7 +198,7 @@ class FramesFileSink(NotCopyable, Sink):
             await anyio.to_thread.run_sync(write_all, file)
 
 
-class Waiting:
+class PendingArrays:
     """Arrays to be written together.
 
     size  their total size, in the caller's unit

@@ -9,7 +9,7 @@ from streaming.fleet.fleet_plan import ClusterNode
 
 
 @record
-class Lost:
+class MemberFailure:
     """Stands for the answer of a member that has ended or failed.
 
     reason  why, for the log
@@ -34,7 +34,7 @@ class Cluster(Protocol):
         ...
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> Mapping[str, Any]:
-        """Call a method of several members concurrently: name -> answer or ``Lost``; late ones are missing."""
+        """Call a method of several members concurrently: name -> answer or ``MemberFailure``; late ones are missing."""
         ...
 
     def end(self, name: str) -> None:

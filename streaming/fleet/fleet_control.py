@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
-from streaming.fleet.cluster import Cluster, Lost
+from streaming.fleet.cluster import Cluster, MemberFailure
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode, Drain, FleetPlan, ObservedFleet, Start, make_plan
 from streaming.fleet.fleet_table import FleetTable, HolderEntry, WorkerEntry
@@ -183,7 +183,7 @@ class FleetControl(NotCopyable):
             name: answer for name, answer in answers.items() if isinstance(answer, HolderStatus)
         }
         for name, holder in list(self._holders.items()):
-            if holder.node not in self._nodes or isinstance(answers.get(name), Lost):
+            if holder.node not in self._nodes or isinstance(answers.get(name), MemberFailure):
                 self._note(f"holder {name} is lost")
                 del self._holders[name]
         for node in self._nodes.values():
@@ -201,9 +201,9 @@ class FleetControl(NotCopyable):
                 worker.missed, worker.status = 0, answer
                 phase = "draining" if answer.draining else "live"
                 worker.entry = replace(entry, url=answer.url, phase=phase)
-            elif isinstance(answer, Lost) or entry.node not in self._nodes:
-                reason = answer.reason if isinstance(answer, Lost) else "its machine is gone"
-                if entry.phase == "starting" and isinstance(answer, Lost):
+            elif isinstance(answer, MemberFailure) or entry.node not in self._nodes:
+                reason = answer.reason if isinstance(answer, MemberFailure) else "its machine is gone"
+                if entry.phase == "starting" and isinstance(answer, MemberFailure):
                     self._failed_s[entry.version] = now_s
                 self._drop_worker(name, reason)
             elif entry.phase == "starting":

@@ -9,7 +9,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from streaming.fleet.cluster import Lost
+from streaming.fleet.cluster import MemberFailure
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode
 from streaming.fleet.fleet_table import FleetTable
@@ -31,7 +31,7 @@ CONCURRENT_CALLS = 8
 def ask_actors(
     actors: Mapping[str, Any], method: str, arguments: Sequence[Any], timeout_s: float
 ) -> dict[str, Any]:
-    """Call a method of several actors concurrently: name -> answer or ``Lost``; late ones are missing."""
+    """Call a method of several actors concurrently: name -> answer or ``MemberFailure``; late ones are missing."""
     calls = {getattr(actor, method).remote(*arguments): name for name, actor in actors.items()}
     answers: dict[str, Any] = {}
     ready = ray.wait(list(calls), num_returns=len(calls), timeout=timeout_s)[0] if calls else []
@@ -39,9 +39,9 @@ def ask_actors(
         try:
             answers[calls[call]] = ray.get(call, timeout=timeout_s)
         except RayTaskError as error:
-            answers[calls[call]] = Lost(str(error.cause or error))
+            answers[calls[call]] = MemberFailure(str(error.cause or error))
         except RayActorError as error:
-            answers[calls[call]] = Lost(str(error).partition("\n")[0])
+            answers[calls[call]] = MemberFailure(str(error).partition("\n")[0])
         except GetTimeoutError:
             continue
     return answers
@@ -87,7 +87,7 @@ class RayHolders:
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer, of those that answer in time."""
         answers = ask_actors(self._actors.actors_of(names), method, arguments, HOLDER_TIMEOUT_S)
-        return {name: answer for name, answer in answers.items() if not isinstance(answer, Lost)}
+        return {name: answer for name, answer in answers.items() if not isinstance(answer, MemberFailure)}
 
 
 class HolderActor:
@@ -193,12 +193,12 @@ class RayCluster:
         self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, MAX_HOLDER_BYTES))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
-        """Return name -> answer or ``Lost``; late and starting members are missing."""
+        """Return name -> answer or ``MemberFailure``; late and starting members are missing."""
         actors = self._actors.actors_of(names)
         answers = ask_actors(actors, method, arguments, MEMBER_TIMEOUT_S)
         for name in names:
             if name not in actors:
-                answers[name] = Lost("there is no such actor")
+                answers[name] = MemberFailure("there is no such actor")
         if method == "status":
             self._mark_failed_starts(answers)
             return {name: answer for name, answer in answers.items() if answer is not None}
@@ -219,7 +219,7 @@ class RayCluster:
                 try:
                     ray.get(start)
                 except RayError as error:
-                    answers[name] = Lost(str(getattr(error, "cause", None) or error))
+                    answers[name] = MemberFailure(str(getattr(error, "cause", None) or error))
 
     def _start(
         self,

@@ -13,7 +13,7 @@ from ray.util import list_named_actors
 
 from pulse.errors import InputError
 from pulse.support.wording import spell
-from streaming.fleet.cluster import Lost
+from streaming.fleet.cluster import MemberFailure
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_control import FleetControl, FleetStatus
 from streaming.fleet.fleet_table import FleetTable
@@ -182,5 +182,5 @@ def _table_of(namespace: str) -> FleetTable:
         actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL_NAME
     ]
     answers = ask_actors(Actors(namespace).actors_of(names), "table", (), MEMBER_TIMEOUT_S)
-    tables = [table for table in answers.values() if not isinstance(table, Lost)]
+    tables = [table for table in answers.values() if not isinstance(table, MemberFailure)]
     return max(tables, key=lambda table: table.number, default=FleetTable())

@@ -80,7 +80,7 @@ class Live(NotCopyable):
         self.outputs = Outputs(self.pipeline)
         """The model's outputs for Python, if ``EngineConfig.records`` is set."""
         self.realtime_settings: list[RealtimeSetting] = []
-        """The settings of ``realtime`` that the system granted."""
+        """The settings requested by ``realtime``, each with what the system granted."""
         self._statistics = PipelineStatistics(self.pipeline)
         self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
         """Knows whether the run continues, and the error that ended it."""
@@ -129,7 +129,7 @@ class Live(NotCopyable):
 
     @property
     def delay(self) -> DelayBreakdown:
-        """The present end-to-end latency."""
+        """The present end-to-end delay."""
         return delay_of(self.pipeline, *(measured_latency_s(self.pipeline) or self.devices.latencies_s))
 
     @property

@@ -84,7 +84,7 @@ class PipelineStatistics:
 
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> DelayBreakdown:
-    """Return the end-to-end latency, the pipeline's part counted in frames."""
+    """Return the end-to-end delay, the pipeline's part counted in frames."""
     schedule, rate = pipeline.schedule, pipeline.stream_config.rate_out_hz
     added_frames = added_delay_frames(pipeline.control_block)
     return DelayBreakdown(

@@ -13,7 +13,7 @@ class Worker(NotCopyable):
 
     pipeline  the pipeline; a native one is computed without Python
     realtime  the real-time settings that the thread requests
-    realtime_settings  the settings that the system granted
+    realtime_settings  the settings requested, each with what the system granted
     """
 
     copy_error_reason = "it has a thread; make another one"

@@ -4,7 +4,7 @@
 from pulse.jit.entries import entry
 from pulse.jit.events import set_event
 from pulse.jit.language.address import bytes_at
-from pulse.jit.language.atomics import load, replace, store
+from pulse.jit.language.atomics import compare_exchange, load, store
 from pulse.jit.language.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import FLOAT_BYTES
@@ -52,7 +52,11 @@ def restart(control: ControlBlock) -> None:
 def apply_command(control: ControlBlock) -> None:
     """Apply the waiting command of Python, if any, between two pulses."""
     command = load(control, "command")
-    if command == cb.NONE or command == cb.TAKEN or not replace(control, "command", command, cb.TAKEN):
+    if (
+        command == cb.NONE
+        or command == cb.TAKEN
+        or not compare_exchange(control, "command", command, cb.TAKEN)
+    ):
         return
     if command == cb.SWAP:
         control.priming = control.argument_number
@@ -93,7 +97,7 @@ def give_command(address, command, memory, number):
 @entry("pipeline.take_back", 2, returns="int")
 def take_back(address, command):
     """Withdraw a command; return whether it had not been started."""
-    return 1 if replace(control_at(address), "command", command, cb.NONE) else 0
+    return 1 if compare_exchange(control_at(address), "command", command, cb.NONE) else 0
 
 
 @entry("pipeline.apply", 1)

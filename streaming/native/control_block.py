@@ -1,6 +1,7 @@
 """The control block of a pipeline, and related structs: the memory that callback, worker and Python share.
 
-Each group of fields has one writer, and begins on a cache line of its own.
+Each group of fields has one writer at a time, and begins on a cache line of its own; ``command`` changes hands by
+compare-and-swap.
 """
 
 from pulse.jit.language.structs import Struct, bytes_of, struct_at
@@ -309,16 +310,16 @@ class Gains(Struct):
     """The gains of the model's sound and of the input.
 
     model, bypass                the present ones
-    wanted_model, wanted_bypass  those that Python requests
     next_model, next_bypass      those at the end of this pulse
+    wanted_model, wanted_bypass  those that Python requests
     """
 
     model: float
     bypass: float
-    wanted_model: float
-    wanted_bypass: float
     next_model: float
     next_bypass: float
+    wanted_model: float = starts_line()
+    wanted_bypass: float
 
 
 class RecordHeader(Struct):

@@ -11,7 +11,7 @@ import numpy as np
 
 from pulse.jit.entries import callback, entry
 from pulse.jit.language.address import address_of, bytes_at
-from pulse.jit.language.atomics import advance, load, store
+from pulse.jit.language.atomics import increment, load, store
 from pulse.jit.language.foreign import c_function_at, c_signature
 from pulse.jit.language.raw import fill_bytes
 from pulse.jit.language.structs import Struct, struct_at
@@ -44,7 +44,7 @@ _call = c_function_at(c_signature("i32", "address", "address", "u64", "address",
 def stream_callback(source, target, frames, clock, flags, user):
     """Call the function through the gate; if it is shut, write silence and end the stream."""
     gate = gate_at(address_of(user))
-    advance(gate, "entered")
+    increment(gate, "entered")
     if load(gate, "shut") == 0:
         answer = _call(gate.function, source, target, frames, clock, flags, gate.user)
         if answer != CONTINUE:
@@ -60,7 +60,7 @@ def stream_callback(source, target, frames, clock, flags, user):
 @entry("device.shut", 1)
 def shut(address):
     """Shut the gate at an address."""
-    advance(gate_at(address), "shut")
+    increment(gate_at(address), "shut")
 
 
 class Gate(NotCopyable):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pulse.jit.entries import entry
 from pulse.jit.events import set_event, wait_event
 from pulse.jit.language.address import address_of, words_at
-from pulse.jit.language.atomics import fence, load, replace, store
+from pulse.jit.language.atomics import compare_exchange, fence, load, store
 from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device, routine
 from pulse.jit.rows.fields import starts_line
@@ -95,7 +95,7 @@ def _run_next(queue: Queue) -> bool:
     if started == load(queue, "submitted"):
         return False
     slot = slots_at(queue.slots)[order[started % queue.depth]]
-    if replace(queue, "begun", started, started + 1):
+    if compare_exchange(queue, "begun", started, started + 1):
         slot.started_ns = monotonic_ns()
         packed_step(packed_call_at(queue.packed), slot.inputs, slot.outputs)
         slot.ended_ns = monotonic_ns()
@@ -175,7 +175,7 @@ def drop(queue_address):
     started, order = load(queue, "begun"), words_at(queue.order)
     while started < queue.submitted:
         slot = order[started % queue.depth]
-        if replace(queue, "begun", started, started + 1):
+        if compare_exchange(queue, "begun", started, started + 1):
             return slot
         started = load(queue, "begun")
     return -1
@@ -207,7 +207,7 @@ def leave(worker_address, index, queue_address):
     """Drop all waiting pulses and leave the table; return whether the worker still uses the queue's memory."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
     started = load(queue, "begun")
-    while started < queue.submitted and not replace(queue, "begun", started, queue.submitted):
+    while started < queue.submitted and not compare_exchange(queue, "begun", started, queue.submitted):
         started = load(queue, "begun")
     store(table_at(load(worker, "table")).queues, index, 0)
     fence()

@@ -89,21 +89,23 @@ class InwardSound(NotCopyable):
 class OutwardSound(NotCopyable):
     """An output: from the model to the client.
 
-    port         the port as the client sees it
-    latency      frames of the client until an output is ready, for ``port.delay``
-    sent_frames  frames of the sound so far, without those in packets that a decoder skips or that are after the end
+    port          the port as the client sees it
+    delay_frames  frames of the client until an output is ready, for ``port.delay``
+    sent_frames   frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
     copy_error_reason = "it remembers samples; begin a new stream"
 
-    def __init__(self, port: StreamPort, model_hz: int, client_hz: int, format: str, latency: int) -> None:
+    def __init__(
+        self, port: StreamPort, model_hz: int, client_hz: int, format: str, delay_frames: int
+    ) -> None:
         self._format = format
         self._resampler = _resampler(model_hz, client_hz)
         self._rest_frames = resampler_delay(model_hz, client_hz)
         self._encoder = OpusEncoder() if format == "opus" else None
         coding = 0 if self._encoder is None else self._encoder.delay_samples
         rate = None if port.rate is None else port.rate * client_hz / model_hz
-        self.port = replace(port, rate=rate, delay=latency + coding)
+        self.port = replace(port, rate=rate, delay=delay_frames + coding)
         self.sent_frames = self._coded_frames = 0
 
     def push(self, array: Array) -> list[Coded]:

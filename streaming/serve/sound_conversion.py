@@ -135,7 +135,7 @@ class SoundConversion(NotCopyable):
         sounds = [port for port in self.outputs if _is_sound_at(port, model_hz)]
         self.outward = {
             port.name: OutwardSound(
-                port, model_hz, client_hz, self.name, self._latency(port, client_hz, model_hz)
+                port, model_hz, client_hz, self.name, self._delay_frames(port, client_hz, model_hz)
             )
             for port in sounds
         }
@@ -144,7 +144,7 @@ class SoundConversion(NotCopyable):
             self.outward[port.name].port if port.name in self.outward else port for port in self.outputs
         )
 
-    def _latency(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
+    def _delay_frames(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
         """Return the delay of an output in frames of the client, without the encoder's."""
         first = next(iter(self.inward.values()))
         resampler_frames = resampler_delay(model_hz, client_hz)

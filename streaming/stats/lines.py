@@ -55,7 +55,7 @@ class IntervalStatistics:
     total, waiting, compute, callback   percentiles of this interval alone; the longest to 1.6 %
     levels_in, levels_out   peaks, linear; None if a level is not finite
     load      compute time as a fraction of real time
-    delay_s   the end-to-end latency
+    delay_s   the end-to-end delay
     events    new notes, except settings of the setup
     """
 

@@ -1,4 +1,4 @@
-"""The statistics of a live run: counters, times, and the end-to-end latency."""
+"""The statistics of a live run: counters, times, and the end-to-end delay."""
 
 from dataclasses import asdict, fields
 from math import isfinite
@@ -59,7 +59,7 @@ class Counters:
 
 @record
 class DelayBreakdown:
-    """The end-to-end latency by stage, in seconds, constant while nothing is late.
+    """The end-to-end delay by stage, in seconds, constant while nothing is late.
 
     device_in_s    time from the microphone until a sample arrives, as the audio system reports it
     reblocking_s   time until a pulse is full, and until a block can be filled from pulses
@@ -129,7 +129,7 @@ class LiveStatistics:
 
     elapsed_s    seconds since the start
     counters     the counters since the start
-    delay        the end-to-end latency by stage
+    delay        the end-to-end delay by stage
     deadline_s   the longest time in seconds from the arrival of a pulse until its output must be ready
     total        time from the arrival of a pulse's last sample (entry of the callback) until its output is ready
     waiting      time from that arrival until the start of computing

@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false
-"""A picture of a live run: its times and problems, the histogram, and the end-to-end latency."""
+"""A picture of a live run: its times and problems, the histogram, and the end-to-end delay."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -220,7 +220,7 @@ def _label_width(text: str) -> float:
 
 
 def _draw_delay(axes: "Axes", delay: DelayBreakdown) -> None:
-    """Draw the stages of the end-to-end latency, one after another."""
+    """Draw the stages of the end-to-end delay, one after another."""
     _style_axes(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
     left_ms = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):

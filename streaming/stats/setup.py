@@ -24,7 +24,7 @@ class Setup:
     engine           where the model computes: ``callback``, ``worker``, ``python``
     policy           what to do when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``
     deadline_s       time from the arrival of a pulse until its output must be ready
-    delay            the end-to-end latency at the start
+    delay            the end-to-end delay at the start
     realtime_settings  the settings requested from the system, and whether it granted them
     """
 

@@ -70,7 +70,7 @@ class StatsReport(Report):
     stats: Stats
 
     def sections(self) -> list[Section]:
-        """Return the description of the run, all measured times, the end-to-end latency, and the worst intervals."""
+        """Return the description of the run, all measured times, the end-to-end delay, and the worst intervals."""
         stats = self.stats
         run = ("run", f"{stats.start_time:%Y-%m-%d %H:%M:%S}")
         return [
@@ -117,7 +117,7 @@ def _delay_table(delay: DelayBreakdown) -> Table:
     ]
     frames = f"{delay.frames:,} frames of the device without the device's own"
     rows.append(["all", f"{1e3 * total_s:.2f} ms", frames])
-    return Table("end-to-end latency", ("", "", ""), rows, (1,))
+    return Table("end-to-end delay", ("", "", ""), rows, (1,))
 
 
 def _worst_table(moments: Sequence[WorstInterval]) -> Table:

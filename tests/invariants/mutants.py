@@ -379,7 +379,7 @@ def reads_beyond_operand(declared: Instruction, words: Array) -> bool:
 def stays_inside(model: PulsedModel, program: NativeProgram, mutant: TableMutant) -> bool:
     """Whether a stream in plain Python leaves no region, so that the compiled table may be run."""
     regions = [mutant.weights.copy(), mutant.initial.copy(), np.zeros(program.arena_bytes, np.uint8)]
-    where = [place for _, place in program.received]
+    where = [place for _, place in program.input_places]
     places = [place.view(regions[place.region]) for place in where]
     rng = np.random.default_rng(0)
     try:
@@ -387,7 +387,7 @@ def stays_inside(model: PulsedModel, program: NativeProgram, mutant: TableMutant
             for place in places:
                 place[...] = rng.standard_normal(place.shape)
             run_python(mutant.table, regions)
-        for length, offset in program.ends:
+        for length, offset in program.length_registers:
             regions[1][offset : offset + 8].view(np.int64)[0] = length.eval({model.symbol: 3 * model.pulse})
         for _ in range(3):
             run_python(mutant.table, regions)

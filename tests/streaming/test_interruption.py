@@ -96,7 +96,7 @@ def test_an_interrupted_push_of_one_pulse_is_undone_or_whole(
 @pytest.mark.parametrize("step", [61, pytest.param(13, marks=pytest.mark.slow)])
 def test_a_push_of_many_pulses_is_undone(step: int) -> None:
     compiled = program("windows")
-    x, more = block(compiled, NativeState.pulses_worth_a_mark * compiled.pulse, 5), block(compiled, 7, 6)
+    x, more = block(compiled, NativeState.min_pulses_to_mark * compiled.pulse, 5), block(compiled, 7, 6)
     counts = outcomes(
         lambda: begin_session(compiled),
         lambda session: session.push(x),

@@ -51,8 +51,8 @@ def _store(typingctx, words, i, value):
     return word and (types.none(*word.types, types.int64), build)
 
 
-@implements_in_numba(atomics.replace)
-def _replace(typingctx, words, i, old, new):
+@implements_in_numba(atomics.compare_exchange)
+def _compare_exchange(typingctx, words, i, old, new):
     def build(context, builder, sig, args):
         address = word.place(builder, args)
         return builder.extract_value(builder.cmpxchg(address, args[2], args[3], "seq_cst"), 1)
@@ -61,8 +61,8 @@ def _replace(typingctx, words, i, old, new):
     return word and (types.boolean(*word.types, types.int64, types.int64), build)
 
 
-@implements_in_numba(atomics.advance)
-def _advance(typingctx, words, i):
+@implements_in_numba(atomics.increment)
+def _increment(typingctx, words, i):
     def build(context, builder, sig, args):
         builder.atomic_rmw("add", word.place(builder, args), INT64(1), "seq_cst")
         return context.get_dummy_value()

@@ -13,26 +13,26 @@ from pulse.jit.language.structs import Struct
 from pulse.jit.rows.pointer import Pointer
 
 WordArray: TypeAlias = Pointer | NDArray[np.int64] | Struct
-Which: TypeAlias = int | str
+WordIndex: TypeAlias = int | str
 """The index of a word, or the name of a field."""
 
 
-def load(words: WordArray, i: Which) -> int:
+def load(words: WordArray, i: WordIndex) -> int:
     """Load a word; after that, everything that its writer wrote before ``store`` is visible."""
     refuse()
 
 
-def store(words: WordArray, i: Which, value: int) -> None:
+def store(words: WordArray, i: WordIndex, value: int) -> None:
     """Store a word, after all earlier writes."""
     refuse()
 
 
-def replace(words: WordArray, i: Which, old: int, new: int) -> bool:
+def compare_exchange(words: WordArray, i: WordIndex, old: int, new: int) -> bool:
     """Set the word to ``new`` if it is ``old``, atomically; return whether it was."""
     refuse()
 
 
-def advance(words: WordArray, i: Which) -> None:
+def increment(words: WordArray, i: WordIndex) -> None:
     """Add 1 to the word; no later load or store is moved before it."""
     refuse()
 

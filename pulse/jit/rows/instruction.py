@@ -2,7 +2,7 @@
 
 A declaration is a class; its docstring says what the instruction does::
 
-    class Axpy(Instruction):
+    class AxpyRow(Instruction):
         '''y[:n] += a * x[:n].'''
 
         y: Operand = updates("f32", "n")
@@ -13,8 +13,8 @@ A declaration is a class; its docstring says what the instruction does::
         def multiply_adds(self) -> int:
             return self.n
 
-The lowering makes an instance with keywords, with tensors as operands: ``lowering.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A
-kernel gets a row, in which the operands are typed pointers: ``row.y[i] = …``. In compiled code, a field is a load from
+The lowering makes an instance by keywords, with tensors as operands: ``lowering.emit(AxpyRow(y=y, x=x, n=8, a=0.5))``.
+A kernel gets a row, in which the operands are typed pointers: ``row.y[i] = …``. In compiled code, a field is a load at
 an offset that the compiler knows; ``codegen.row`` declares the same fields to numba.
 
 In a row, a number or a real is one int64, an operand is ``region << 48 | byte offset``. A group of fields is stored

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.nnef.operators import families as families
 from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply_function
 from pulse.nnef.read.expressions import Evaluator
-from pulse.nnef.read.files import Files
+from pulse.nnef.read.files import NnefFiles
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.read.parser import MAX_DEPTH
 from pulse.nnef.read.position import Position
@@ -37,14 +37,14 @@ class Definitions:
     """
 
     title: str
-    files: Files
+    files: NnefFiles
     fragments: Mapping[str, Fragment]
     symbols: Mapping[str, TDim]
     standard: bool
     timing: StreamTiming
 
 
-class Calls:
+class CallReader:
     """Reads calls into the graph of their position; ``spending`` counts the nodes that they unfold to."""
 
     def __init__(self, definitions: Definitions, spending: Spending) -> None:

@@ -23,7 +23,7 @@ MAX_UNPACKED_RATIO = 64
 
 
 @record(eq=False)
-class Files:
+class NnefFiles:
     """The contents of files by name, or the folder that has them."""
 
     title: str
@@ -31,7 +31,7 @@ class Files:
     contents: Mapping[str, bytes]
 
     @classmethod
-    def of(cls, source: "Path | bytes") -> "Files":
+    def of(cls, source: "Path | bytes") -> "NnefFiles":
         """Return the files of a folder, or of an archive's path or bytes. Raises LoadError: they cannot be read."""
         if isinstance(source, bytes):
             return cls("the archive", None, _unpack(source, "the archive"))

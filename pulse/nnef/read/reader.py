@@ -9,8 +9,8 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import DType
 from pulse.nnef.operators.elementwise import parse_type
-from pulse.nnef.read.calls import EXTERNALS, Calls, Definitions, flat_names, require_unassigned
-from pulse.nnef.read.files import Files
+from pulse.nnef.read.calls import EXTERNALS, CallReader, Definitions, flat_names, require_unassigned
+from pulse.nnef.read.files import NnefFiles
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire
 from pulse.nnef.read.parser import parse
 from pulse.nnef.read.position import Position
@@ -33,7 +33,7 @@ ELEMENT_TYPES: Mapping[str, type[np.generic]] = {
 SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_expressions")
 
 
-def read_nnef(files: Files, budget: Mapping[str, float] | None) -> ModelProto:
+def read_nnef(files: NnefFiles, budget: Mapping[str, float] | None) -> ModelProto:
     """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
@@ -46,7 +46,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None) -> ModelProto:
     ).model()
 
 
-def _definitions(files: Files, document: Document, title: str) -> Definitions:
+def _definitions(files: NnefFiles, document: Document, title: str) -> Definitions:
     """Return fragments, symbols and extensions. Raises LoadError: an extension is not supported."""
     bodies = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
     timing = read_timing(document, title)
@@ -70,7 +70,7 @@ class _DocumentReader:
 
     def __init__(self, definitions: Definitions, document: Document, spending: Spending) -> None:
         self._definitions, self._document = definitions, document
-        self._calls = Calls(definitions, spending)
+        self._call_reader = CallReader(definitions, spending)
         self._timing = definitions.timing
         self._graph = GraphReader.begin(OPSET, trims=self._timing.symbol is not None)
         self._graph.names.used_names.update(self._timing.late_outputs)
@@ -98,7 +98,7 @@ class _DocumentReader:
     def _read_assignment(self, assignment: Assignment, scope: dict[str, NnefValue]) -> None:
         call, target = assignment.value, assignment.target
         if not isinstance(call, Call) or call.operator not in EXTERNALS:
-            self._calls.run([assignment], scope, self._graph)
+            self._call_reader.run([assignment], scope, self._graph)
             return
         names = flat_names(target)
         position = Position(scope, self._graph, tuple(names), self._definitions.title, assignment.line)
@@ -108,7 +108,7 @@ class _DocumentReader:
         scope[target] = self._external(target, call, position)
 
     def _external(self, name: str, call: Call, position: Position) -> NnefWire:
-        node, graph = self._calls.node(call, position), self._graph
+        node, graph = self._call_reader.node(call, position), self._graph
         shape = node.arguments["shape"]
         if not isinstance(shape, list):
             raise node.error("shape must be a list")

@@ -17,7 +17,7 @@ RunBody = Callable[[dict[str, NnefValue], GraphReader], dict[str, NnefValue]]
 
 
 @record(eq=False)
-class Entries:
+class ScanArguments:
     """The arguments of a scan: wires by the name that the body has for them."""
 
     scanned: dict[str, tuple[NnefWire, int, int]]
@@ -34,36 +34,36 @@ def read_scan(
     timing  the timing of the file, if the scan is not inside another one
     Raises  LoadError: it takes several frames in each iteration, or its arguments do not fit its body
     """
-    entries = _entries(node, fragment)
+    arguments = _arguments(node, fragment)
     skip = node.integer("skip")
     if skip:
-        entries = _begin_later(node, entries, skip)
-    iterations = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+        arguments = _begin_later(node, arguments, skip)
+    iterations = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in arguments.scanned.values()}
     if iterations == {1}:
-        return _inline_body(node, entries, run, timing or StreamTiming())
-    if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
+        return _inline_body(node, arguments, run, timing or StreamTiming())
+    if any(abs(chunk) != 1 for _, _, chunk in arguments.scanned.values()):
         raise node.error(
             "it takes several frames in each iteration; one frame, or all of them, are supported"
         )
-    if not entries.scanned:
+    if not arguments.scanned:
         raise node.error("it has no input to scan")
-    return _loop(node, entries, run, skip)
+    return _loop(node, arguments, run, skip)
 
 
-def _begin_later(node: NodeReader, entries: Entries, skip: int) -> Entries:
+def _begin_later(node: NodeReader, arguments: ScanArguments, skip: int) -> ScanArguments:
     """Return a scan that begins at frame ``skip``, as in tract's own pulses.
 
     Raises LoadError: it does not run forward, frame by frame
     """
-    if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
+    if skip < 0 or any(chunk != 1 for _, _, chunk in arguments.scanned.values()):
         raise node.error(
             f"it skips {skip} iterations, which is supported only if it runs forward, frame by frame"
         )
     later = {
         name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)
-        for name, (wire, axis, chunk) in entries.scanned.items()
+        for name, (wire, axis, chunk) in arguments.scanned.items()
     }
-    return replace(entries, scanned=later)
+    return replace(arguments, scanned=later)
 
 
 def _count_iterations(wire: NnefWire, axis: int, chunk: int) -> int | None:
@@ -89,7 +89,7 @@ def _name(node: NodeReader, value: NnefValue) -> str:
     return value
 
 
-def _entries(node: NodeReader, fragment: Fragment) -> Entries:
+def _arguments(node: NodeReader, fragment: Fragment) -> ScanArguments:
     names = {parameter.name for parameter in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
@@ -124,7 +124,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
         )
         for name, kind, axis, chunk in _tuples(node, "output", 4)
     ]
-    return Entries(scanned, full, states, outputs)
+    return ScanArguments(scanned, full, states, outputs)
 
 
 def _result(node: NodeReader, results: dict[str, NnefValue], name: str) -> NnefWire:
@@ -139,31 +139,33 @@ def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
 
 
 def _inline_body(
-    node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
+    node: NodeReader, arguments: ScanArguments, run: RunBody, timing: StreamTiming
 ) -> NnefWire | tuple[NnefWire, ...]:
     """Return a scan of one iteration: its body becomes part of the graph."""
-    inside: dict[str, NnefValue] = dict(entries.full)
-    inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
-    for name, (initial, _) in entries.states.items():
+    inside: dict[str, NnefValue] = dict(arguments.full)
+    inside |= {name: wire for name, (wire, _, _) in arguments.scanned.items()}
+    for name, (initial, _) in arguments.states.items():
         inside[name] = timing.state(node, name, initial) or replace(initial, value=None)
     results = run(inside, node.graph)
-    for name, (_, result) in entries.states.items():
+    for name, (_, result) in arguments.states.items():
         timing.keep(node, name, _result(node, results, result))
-    return _as_result([_result(node, results, name) for name, _, _, _ in entries.outputs])
+    return _as_result([_result(node, results, name) for name, _, _, _ in arguments.outputs])
 
 
-def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWire | tuple[NnefWire, ...]:
+def _loop(
+    node: NodeReader, arguments: ScanArguments, run: RunBody, skip: int
+) -> NnefWire | tuple[NnefWire, ...]:
     graph = node.graph.body()
     body = replace(node, graph=graph)
-    inputs, inside = _inputs_of_body(node, body, entries)
+    inputs, inside = _inputs_of_body(node, body, arguments)
     results_of_body = run(inside, graph)
     results: list[NnefWire] = []
-    for index, (_, result) in enumerate(entries.states.values()):
+    for index, (_, result) in enumerate(arguments.states.values()):
         wire = _result(node, results_of_body, result)
         results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{index}"))
     gathered: list[tuple[int, int]] = []
     wires: list[NnefWire] = []
-    for index, (name, kind, axis, chunk) in enumerate(entries.outputs):
+    for index, (name, kind, axis, chunk) in enumerate(arguments.outputs):
         wire = _result(node, results_of_body, name)
         if kind == "full":
             if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
@@ -171,7 +173,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
             wire = body.remove_axes(wire, [axis], f"output{index}")
             gathered.append((axis, int(chunk < 0)))
             wires.append(wire)
-    values = [wire for wire, _ in entries.states.values()] + [wire for wire, _, _ in entries.scanned.values()]
+    values = [wire for wire, _ in arguments.states.values()] + [wire for wire, _, _ in arguments.scanned.values()]
     outputs = [
         helper.make_tensor_value_info(wire.name, element_type(wire.dtype), None)
         for wire in (*results, *wires)
@@ -187,15 +189,15 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
             [*ends, *joined],
             target,
             body=body_graph,
-            num_scan_inputs=len(entries.scanned),
-            scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
-            scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
+            num_scan_inputs=len(arguments.scanned),
+            scan_input_axes=[axis for _, axis, _ in arguments.scanned.values()],
+            scan_input_directions=[int(chunk < 0) for _, _, chunk in arguments.scanned.values()],
             **_gather_attributes(gathered),
         )
     )
-    loop_wires = _outputs(node, entries, results, wires, ends, joined)
+    loop_wires = _outputs(node, arguments, results, wires, ends, joined)
     if skip:
-        axes = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
+        axes = [axis if kind == "full" else None for _, kind, axis, _ in arguments.outputs]
         loop_wires = [
             wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{index}")
             for index, (wire, axis) in enumerate(zip(loop_wires, axes))
@@ -204,21 +206,21 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
 
 
 def _inputs_of_body(
-    node: NodeReader, body: NodeReader, entries: Entries
+    node: NodeReader, body: NodeReader, arguments: ScanArguments
 ) -> tuple[list[ValueInfoProto], dict[str, NnefValue]]:
     """Declare the inputs of a scan's body, states first; return them, and what the fragment finds under its names."""
     names = {
         name: body.graph.names.new(f"{node.targets[0]}.{name}")
-        for name in (*entries.states, *entries.scanned)
+        for name in (*arguments.states, *arguments.scanned)
     }
     inputs: list[ValueInfoProto] = []
-    inside: dict[str, NnefValue] = dict(entries.full)
-    for name, (initial, _) in entries.states.items():
+    inside: dict[str, NnefValue] = dict(arguments.full)
+    for name, (initial, _) in arguments.states.items():
         inputs.append(
             helper.make_tensor_value_info(names[name], element_type(initial.dtype), [*initial.sizes])
         )
         inside[name] = replace(initial, name=names[name], value=None)
-    for name, (wire, axis, _) in entries.scanned.items():
+    for name, (wire, axis, _) in arguments.scanned.items():
         sizes = [size for index, size in enumerate(wire.sizes) if index != axis]
         inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
         frame = NnefWire(names[name], wire.dtype, tuple(sizes))
@@ -236,18 +238,18 @@ def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
 
 def _outputs(
     node: NodeReader,
-    entries: Entries,
+    arguments: ScanArguments,
     results: Sequence[NnefWire],
     wires: Sequence[NnefWire],
     ends: Sequence[str],
     joined: Sequence[str],
 ) -> list[NnefWire]:
-    states = [result for _, result in entries.states.values()]
-    frames = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+    states = [result for _, result in arguments.states.values()]
+    frames = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in arguments.scanned.values()}
     count = next(iter(frames)) if len(frames) == 1 else None
     result_wires: list[NnefWire] = []
     full = 0
-    for name, kind, axis, _ in entries.outputs:
+    for name, kind, axis, _ in arguments.outputs:
         if kind == "full":
             sizes = [*wires[full].sizes]
             sizes.insert(axis, count)

@@ -106,11 +106,11 @@ class MixedState(State):
         for state in self._states:
             yield from state._counts()
 
-    def _save(self) -> bytes:
-        memories = [state._save() for state in self._states]
+    def _memory_bytes(self) -> bytes:
+        memories = [state._memory_bytes() for state in self._states]
         return b"".join(_SIZE.pack(len(memory)) + memory for memory in memories)
 
-    def _load(self, memory: bytes) -> None:
+    def _set_memory_bytes(self, memory: bytes) -> None:
         memories: list[bytes] = []
         start = 0
         for _ in self._states:
@@ -122,21 +122,21 @@ class MixedState(State):
                 )
             memories.append(memory[start : start + size])
             start += size
-        previous_memories = self._keep()
+        previous_memories = self._copy_memory()
         self.changing = True
         try:
             for state, part in zip(self._states, memories):
-                state._load(part)
+                state._set_memory_bytes(part)
                 state.changing = False
         except InputError:
-            self._put_back(previous_memories)
+            self._restore_memory(previous_memories)
             self.changing = False
             raise
 
-    def _keep(self) -> list[Any]:
-        return [state._keep() for state in self._states]
+    def _copy_memory(self) -> list[Any]:
+        return [state._copy_memory() for state in self._states]
 
-    def _put_back(self, memory: list[Any]) -> None:
+    def _restore_memory(self, memory: list[Any]) -> None:
         for state, part in zip(self._states, memory):
-            state._put_back(part)
+            state._restore_memory(part)
             state.changing = False

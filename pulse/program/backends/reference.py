@@ -228,10 +228,10 @@ class ReferenceState(State):
     def _set_end(self) -> None:
         """Do nothing: every op reads the clock itself."""
 
-    def _save(self) -> bytes:
+    def _memory_bytes(self) -> bytes:
         return b"".join(array.tobytes() for arrays in self._memory.values() for array in arrays)
 
-    def _load(self, memory: bytes) -> None:
+    def _set_memory_bytes(self, memory: bytes) -> None:
         expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
         if len(memory) != expected:
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory, but {expected} are needed")
@@ -248,8 +248,8 @@ class ReferenceState(State):
                 start = stop
         self._memory = states
 
-    def _keep(self) -> tuple[dict[int, list[Array]], int]:
+    def _copy_memory(self) -> tuple[dict[int, list[Array]], int]:
         return self._memory, self._faults_before  # each pulse makes a new memory
 
-    def _put_back(self, memory: tuple[dict[int, list[Array]], int]) -> None:
+    def _restore_memory(self, memory: tuple[dict[int, list[Array]], int]) -> None:
         self._memory, self._faults_before = memory

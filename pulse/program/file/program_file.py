@@ -43,7 +43,7 @@ def encode_program(
     chunks, detected  how a chunk model is called, for reports
     Raises            WriteError: inner wires are fetched, or a row may reach outside its memory
     """
-    if program.fetched:
+    if program.fetched_places:
         raise WriteError(
             f"{program.model.title}: a program that fetches inner wires cannot be saved; omit fetches"
         )
@@ -69,12 +69,14 @@ def encode_program(
             for kernel in kernels
         ],
         "special": list(program.specialised_kernels),
-        "received": [_write_place(name, place) for name, place in program.received],
-        "sent": [_write_place(name, place) for name, place in program.sent],
-        "ends": [{"length": str(length), "byte": byte} for length, byte in program.ends],
+        "input_places": [_write_place(name, place) for name, place in program.input_places],
+        "output_places": [_write_place(name, place) for name, place in program.output_places],
+        "length_registers": [
+            {"length": str(length), "byte": byte} for length, byte in program.length_registers
+        ],
         "counters": [_write_site(site, byte) for site, byte in program.counters],
-        "total_at": program.total_at,
-        "last_at": program.last_at,
+        "fault_total_offset": program.fault_total_offset,
+        "last_pulse_offset": program.last_pulse_offset,
         "metadata": {name: text for name, text in metadata.items() if len(text) <= MAX_TEXT_LENGTH},
         "chunks": chunks,
         "detected": [list(pair) for pair in detected],

@@ -42,7 +42,7 @@ def require_safe(program: NativeExecutable) -> None:
 
 def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None:
     """Check the accesses of Python before and after the rows. Raises UnsafeRowError: one is outside its memory."""
-    for name, place in program.received:
+    for name, place in program.input_places:
         if 0 not in place.shape:
             check.note_bytes_written(place.region, *_bytes(name, place))
     sizes = {
@@ -50,16 +50,16 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
         Region.STATE: program.initial.size,
         Region.ARENA: program.arena_bytes,
     }
-    for name, place in program.sent:
+    for name, place in program.output_places:
         if (
             0 not in place.shape
             and not 0 <= _bytes(name, place)[0] < _bytes(name, place)[1] <= sizes[place.region]
         ):
             raise UnsafeRowError(f"output {name} is outside its memory")
-    for byte in (*(byte for _, byte in program.ends), program.last_at):
+    for byte in (*(byte for _, byte in program.length_registers), program.last_pulse_offset):
         if byte is not None:
             check.note_time_word(byte)
-    for byte in (*(byte for _, byte in program.counters), program.total_at):
+    for byte in (*(byte for _, byte in program.counters), program.fault_total_offset):
         if byte is not None:
             check.note_bytes_written(Region.STATE, byte, byte + WORD_BYTES)
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 from pulse.errors import InputError
 from pulse.jit.entries import callback, entry
 from pulse.jit.events import NativeEvent, set_event, wait_event
-from pulse.jit.language.atomics import fence, load, replace, store
+from pulse.jit.language.atomics import compare_exchange, fence, load, store
 from pulse.jit.language.cpu_registers import flush_denormals, pause, restore_denormals, tick_count
 from pulse.jit.language.foreign import c_signature
 from pulse.jit.language.structs import Struct, struct_at
@@ -126,7 +126,7 @@ def run_claimed(team: TeamBlock, turn: int, address: int, bases: int, first_part
         part = first_part + i if first_part + i < count else first_part + i - count
         member = members[part]
         claimed = load(member, "claimed")
-        if claimed < turn and replace(member, "claimed", claimed, turn):
+        if claimed < turn and compare_exchange(member, "claimed", claimed, turn):
             if part < row_in_parts_at(address).parts:
                 run_part(address, part, bases)
             store(member, "finished", turn)
@@ -175,7 +175,7 @@ def run_parts(address: int, bases: int) -> None:
     """
     row = row_in_parts_at(address)
     team, start = team_at(row.team), tick_count()
-    if start < load(team, "rests_until") or not replace(team, "busy", 0, 1):
+    if start < load(team, "rests_until") or not compare_exchange(team, "busy", 0, 1):
         for part in range(row.parts):
             run_part(address, part, bases)
         return

@@ -113,17 +113,19 @@ def interleave(program: NativeExecutable) -> InterleavedTable:
         raise NotInterleavedError(f"it has {len(ticks)} clocks")
     (tick,) = ticks
     clock: Any = tick.clock
-    sliding = find_sliding_windows(rows, [place for _, place in (*program.received, *program.sent)])
+    sliding = find_sliding_windows(
+        rows, [place for _, place in (*program.input_places, *program.output_places)]
+    )
     lowering = InterleavedLowering(program.weights, clock, sliding.buffer_for)
     exchange = Exchange(lowering, program.arena_bytes)
-    entries = [exchange.add(place, True) for _, place in program.received]
+    entries = [exchange.add(place, True) for _, place in program.input_places]
     middle = [
         EmittedInstruction(instruction, row.node, row.op)
         for row in trim_fills(rows)
         if row.instruction is not tick and row.instruction not in sliding.moves
         for instruction in _convert(lowering, row)
     ]
-    exits = [exchange.add(place, False) for _, place in program.sent]
+    exits = [exchange.add(place, False) for _, place in program.output_places]
     begin = [EmittedInstruction(copy, "", "input") for _, copies in entries for copy in copies]
     end = [EmittedInstruction(copy, "", "output") for _, copies in exits for copy in copies]
     return InterleavedTable(

@@ -47,7 +47,7 @@ class CallBlocks:
 
 def fills_blocks(program: NativeExecutable, count: int) -> bool:
     """Return whether this many lanes fill a block, on this processor and without checks of faults."""
-    return count >= LANES and HAS_AVX512 and program.total_at is None
+    return count >= LANES and HAS_AVX512 and program.fault_total_offset is None
 
 
 class LaneBlocks:
@@ -80,8 +80,8 @@ class LaneBlocks:
         self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data, 0], np.int64)
         self._call = (self._table.ctypes.data, len(interleaved.instructions), self._bases.ctypes.data)
         self._run = machine.runner()
-        self._inputs = self._ports_of_block(program.received, interleaved.inputs)
-        self._outputs = self._ports_of_block(program.sent, interleaved.outputs)
+        self._inputs = self._ports_of_block(program.input_places, interleaved.inputs)
+        self._outputs = self._ports_of_block(program.output_places, interleaved.outputs)
         self._constants = constants
         self._last_blocks: tuple[LaneSelection, CallBlocks] | None = None
 

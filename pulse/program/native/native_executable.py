@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 class NativeExecutable(Program):
     """Instructions, weights, and the memory that a stream needs.
 
-    unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
-    instructions     the instructions; empty if the program is from a file, which has only their rows
-    kernel_names     the names of the kernels that they run
-    weights          bytes that all streams share and only read
-    initial          the bytes of a stream's state before its first pulse
-    arena_bytes      the bytes of the arena of a step on one thread
-    received, sent   names and places of inputs and outputs; ``fetched``: of other fetched wires
-    ends             the lengths that rows read, and their byte offsets in the state
-    counters         each fault check (node, op, check), and the byte offset of its counter in the state
+    unlinked, table      the rows with kernel numbers, and with addresses; ``row_count`` of them
+    instructions         the instructions; empty if the program is from a file, which has only their rows
+    kernel_names         the names of the kernels that they run
+    weights              bytes that all streams share and only read
+    initial              the bytes of a stream's state before its first pulse
+    arena_bytes          the bytes of the arena of a step on one thread
+    input_places, output_places  names and places of inputs and outputs
+    fetched_places       places of other fetched wires
+    length_registers     the lengths that rows read, and their byte offsets in the state
+    counters             each fault check (node, op, check), and the byte offset of its counter in the state
     specialised_kernels  kernels whose rows have their own machine code, if it is on this machine
-    total_at, last_at  byte offsets in the state of the count of all faults, and of the number of the last pulse
+    fault_total_offset, last_pulse_offset  byte offsets in the state of the count of all faults, and of the number of
+                         the last pulse
     """
 
     NOT_PICKLED = (*Program.NOT_PICKLED, "unlinked", "_linked", "_cuts", "_parallel")
@@ -50,14 +52,14 @@ class NativeExecutable(Program):
     weights: Array
     initial: Array
     arena_bytes: int
-    received: tuple[tuple[str, Place], ...]
-    sent: tuple[tuple[str, Place], ...]
-    fetched: tuple[Place, ...]
-    ends: tuple[tuple[TDim, int], ...]
+    input_places: tuple[tuple[str, Place], ...]
+    output_places: tuple[tuple[str, Place], ...]
+    fetched_places: tuple[Place, ...]
+    length_registers: tuple[tuple[TDim, int], ...]
     counters: tuple[tuple[Site, int], ...]
     specialised_kernels: tuple[str, ...] = ()
-    total_at: int | None
-    last_at: int | None
+    fault_total_offset: int | None
+    last_pulse_offset: int | None
 
     @property
     def backend(self) -> str:

@@ -134,10 +134,10 @@ class NativeLanes(Lanes):
             self._blocks = LaneBlocks(program, interleaved, self._memory, states[0].constants)
             for state in states:
                 state.belong_to(self._blocks)
-        self._totals = self._faults_of(program.total_at)
+        self._totals = self._faults_of(program.fault_total_offset)
         self._weights = program.weights
-        self._inputs = [self._tensors(name, place) for name, place in program.received]
-        self._outputs = [self._tensors(name, place) for name, place in program.sent]
+        self._inputs = [self._tensors(name, place) for name, place in program.input_places]
+        self._outputs = [self._tensors(name, place) for name, place in program.output_places]
         self._constants = self[0].constants
         self._state_addresses = np.array([memory.ctypes.data for memory in memories], np.int64)
         self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
@@ -152,12 +152,12 @@ class NativeLanes(Lanes):
         self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
-    def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
+    def _faults_of(self, offset: int | None) -> NDArray[np.int64] | None:
         """Return the number of faults of each lane; None if the program cannot have faults."""
-        if total_at is None:
+        if offset is None:
             return None
         strides = (self._memory.strides[0],)
-        return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
+        return np.ndarray((len(self._memory),), np.int64, self._memory.data, offset, strides)
 
     def _failed_lanes(self, selection: LaneSelection) -> list[int]:
         if self._totals is None or not np.count_nonzero(self._totals):

@@ -72,20 +72,22 @@ class NativeProgram(KernelProgram):
             EmittedInstruction(TickRow(clock=builder.clock), "", "clock"),
         )
         self.kernel_names = list(dict.fromkeys(row.kernel for row in self.instructions))
-        self.ends = tuple(
+        self.length_registers = tuple(
             (length, value.buffer.offset) for length, value in builder.length_registers if not length.is_const
         )
         self.counters = tuple((site, value.buffer.offset) for site, value in builder.fault_counters.items())
-        self.total_at, self.last_at = (
+        self.fault_total_offset, self.last_pulse_offset = (
             None if word is None else word.buffer.offset
             for word in (builder.find_register("faults"), builder.find_register("last"))
         )
         graph = model.graph
-        self.received = tuple(
+        self.input_places = tuple(
             (graph.label(outlet), Place.of(value)) for outlet, value in zip(graph.inputs, step.inputs)
         )
-        self.sent = tuple((name, Place.of(value)) for name, value in zip(graph.output_names, step.outputs))
-        self.fetched = tuple(Place.of(value) for value in step.fetched)
+        self.output_places = tuple(
+            (name, Place.of(value)) for name, value in zip(graph.output_names, step.outputs)
+        )
+        self.fetched_places = tuple(Place.of(value) for value in step.fetched)
         if prepare is not None:
             prepare(self.kernel_names)
         self.link()

@@ -30,7 +30,7 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
 class NativeState(State):
     """One stream: its state and its arena."""
 
-    pulses_worth_a_mark = 32
+    min_pulses_to_mark = 32
     """A pulse moves most of the memory, so a copy costs little compared with 32 pulses."""
 
     def __init__(
@@ -44,15 +44,18 @@ class NativeState(State):
         regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self.arena}
         self.bases = np.array([memory.ctypes.data for memory in regions.values()], np.int64)
         """Addresses of weights, state and arena."""
-        self._inputs = [(name, place.view(regions[place.region])) for name, place in program.received]
-        self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]
-        self._fetched = [place.view(regions[place.region]) for place in program.fetched]
+        self._inputs = [(name, place.view(regions[place.region])) for name, place in program.input_places]
+        self._outputs = [(name, place.view(regions[place.region])) for name, place in program.output_places]
+        self._fetched = [place.view(regions[place.region]) for place in program.fetched_places]
         self._single_pair = self._find_single_pair()
         """Input and output with their names, if the program has one of each and fetches nothing; else None."""
-        self._ends = [
-            (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
+        self._length_registers = [
+            (length, self._memory[offset : offset + 8].view(np.int64))
+            for length, offset in program.length_registers
         ]
-        self._total = None if program.total_at is None else _word(self._memory, program.total_at)
+        self._total = (
+            None if program.fault_total_offset is None else _word(self._memory, program.fault_total_offset)
+        )
         self.counts_faults = self._total is not None
         table, self._team = program.stream_table()
         self._table = table
@@ -110,10 +113,10 @@ class NativeState(State):
         return array_step(NativeState.pack(self), self.clock.counter, self._flags)
 
     def _set_end(self) -> None:
-        for length, register in self._ends:
+        for length, register in self._length_registers:
             register[0] = self.clock.frames(length)
-        if self._program.last_at is not None and self.clock.last is not None:
-            _word(self.memory, self._program.last_at)[0] = self.clock.last
+        if self._program.last_pulse_offset is not None and self.clock.last is not None:
+            _word(self.memory, self._program.last_pulse_offset)[0] = self.clock.last
 
     @property
     def has_faulted(self) -> bool:
@@ -129,10 +132,10 @@ class NativeState(State):
         for site, offset in self._program.counters:
             yield site, _word(self.memory, offset)[0]
 
-    def _save(self) -> bytes:
+    def _memory_bytes(self) -> bytes:
         return self.memory.tobytes()
 
-    def _load(self, memory: bytes) -> None:
+    def _set_memory_bytes(self, memory: bytes) -> None:
         if len(memory) != self.memory.size:
             raise InputError(
                 f"the snapshot holds {len(memory)} bytes of memory, but {self.memory.size} are needed"
@@ -140,10 +143,10 @@ class NativeState(State):
         self.changing = True
         self.memory[:] = np.frombuffer(memory, np.uint8)
 
-    def _keep(self) -> Array:
+    def _copy_memory(self) -> Array:
         return self.memory.copy()
 
-    def _put_back(self, memory: Array) -> None:
+    def _restore_memory(self, memory: Array) -> None:
         self.memory[:] = memory
 
     def run_machine(self) -> None:
@@ -156,8 +159,8 @@ class NativeState(State):
 
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
-        total_at = self._program.total_at
-        faults = 0 if total_at is None else self.memory.ctypes.data + total_at
+        offset = self._program.fault_total_offset
+        faults = 0 if offset is None else self.memory.ctypes.data + offset
         return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> "Profile":

@@ -28,7 +28,7 @@ class SpecialisationTrial:
         self._state, self._arena = aligned_bytes(program.initial.size), aligned_bytes(program.arena_bytes)
         regions = {Region.WEIGHTS: program.weights, Region.STATE: self._state, Region.ARENA: self._arena}
         self._bases = np.array([memory.ctypes.data for memory in regions.values()], np.int64)
-        self._inputs = [place.view(regions[place.region]) for _, place in program.received]
+        self._inputs = [place.view(regions[place.region]) for _, place in program.input_places]
         self._begin()
 
     def _begin(self) -> None:

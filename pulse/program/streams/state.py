@@ -31,13 +31,13 @@ _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
 
 StateMark = tuple[Any, tuple[int, int | None], list[Array]]
-"""A snapshot of a stream: its memory in the backend's form; pulse and end of its clock; the fetched wires."""
+"""What ``rewind`` needs: a stream's memory in the backend's form; pulse and end of its clock; the fetched wires."""
 
 
 class State(ABC):
     """One stream. Not safe for use by two threads at once.
 
-    pulses_worth_a_mark  the number of pulses that take so long that one ``mark`` is negligible
+    min_pulses_to_mark  the number of pulses that take so long that one ``mark`` is negligible
 
     A copied or unpickled state is an independent stream of the same program that continues from here.
 
@@ -45,7 +45,7 @@ class State(ABC):
     further call raises InputError until ``reset`` or ``restore``.
     """
 
-    pulses_worth_a_mark = 0
+    min_pulses_to_mark = 0
 
     def __init__(self, program: Executable, constants: Feed | None) -> None:
         self.program = program
@@ -124,20 +124,20 @@ class State(ABC):
         return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
 
     @abstractmethod
-    def _save(self) -> bytes:
+    def _memory_bytes(self) -> bytes:
         """Return all memory of the stream."""
 
     @abstractmethod
-    def _load(self, memory: bytes) -> None:
-        """Restore what ``_save`` returned; sets ``changing``. Raises InputError: the size differs, before that."""
+    def _set_memory_bytes(self, memory: bytes) -> None:
+        """Restore what ``_memory_bytes`` returned, and set ``changing``. Raises InputError, before that: the size differs."""
 
     @abstractmethod
-    def _keep(self) -> Any:
-        """Return a copy of all memory of the stream, for ``_put_back``."""
+    def _copy_memory(self) -> Any:
+        """Return a copy of all memory of the stream, for ``_restore_memory``."""
 
     @abstractmethod
-    def _put_back(self, memory: Any) -> None:
-        """Restore what ``_keep`` returned."""
+    def _restore_memory(self, memory: Any) -> None:
+        """Restore what ``_copy_memory`` returned."""
 
     def step(self, feed: Feed | Array, outputs: Feed | Array | None = None) -> dict[str, Array]:
         """Run one pulse.
@@ -273,21 +273,21 @@ class State(ABC):
 
     def mark(self) -> StateMark:
         """Save the state of the stream for ``rewind``."""
-        return self._keep(), (self.clock.pulse, self.clock.end), self.fetched
+        return self._copy_memory(), (self.clock.pulse, self.clock.end), self.fetched
 
     def rewind(self, mark: StateMark) -> None:
         """Restore a snapshot of this stream that ``mark`` returned."""
         self.changing = True
         memory, (pulse, end), self.fetched = mark
         self._set_clock(pulse, end)
-        self._put_back(memory)
+        self._restore_memory(memory)
         self.changing = False
 
     def snapshot(self) -> bytes:
         """Return the whole state as bytes. Raises InputError: an exception has interrupted the stream in a pulse."""
         self._require_whole()
         end = -1 if self.clock.end is None else self.clock.end
-        return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
+        return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._memory_bytes()
 
     def restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot of the same model, pulse, backend, weights, constants and version of pulse.
@@ -302,7 +302,7 @@ class State(ABC):
                 "the snapshot belongs to another model or pulse, to other constants or weights, or to another version "
                 "of pulse; take it from the same program"
             )
-        self._load(snapshot[_HEADER.size :])
+        self._set_memory_bytes(snapshot[_HEADER.size :])
         self._set_clock(pulses, None if end < 0 else end)
         self._flags.failed = self.stops_at_faults and self.has_faulted
         self.changing = False

@@ -35,7 +35,7 @@ class Signature:
 
 
 @record(eq=False)
-class Contents:
+class GraphContents:
     """The contents of a file.
 
     nodes       the nodes of the graph
@@ -67,7 +67,7 @@ def default_signature(signatures: Mapping[str, Signature]) -> str:
     return SERVING if SERVING in readable else next(iter(readable), SERVING)
 
 
-def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
+def read_contents(source: "str | PathLike[str] | bytes") -> GraphContents:
     """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError: it is neither."""
     if isinstance(source, bytes):
         return _graph(source, "these bytes", "model")
@@ -85,7 +85,7 @@ def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
     return _graph(data, str(path), path.stem)
 
 
-def _graph(data: bytes, subject: str, title: str) -> Contents:
+def _graph(data: bytes, subject: str, title: str) -> GraphContents:
     proto = decode(GraphDef, data, subject)
     if not proto.node:
         saved = _decode_quietly(SavedModel, data)
@@ -95,7 +95,7 @@ def _graph(data: bytes, subject: str, title: str) -> Contents:
             f"{subject}: not a TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
         )
     library = FunctionLibrary(proto.library.function)
-    return Contents(tuple(graph_nodes(proto.node, subject)), library, title)
+    return GraphContents(tuple(graph_nodes(proto.node, subject)), library, title)
 
 
 def decode(message_class: Proto, data: bytes, subject: str) -> Proto:
@@ -115,7 +115,7 @@ def _decode_quietly(message_class: Proto, data: bytes) -> Proto:
         return None
 
 
-def _read_saved_model(folder: Path) -> Contents:
+def _read_saved_model(folder: Path) -> GraphContents:
     path = folder / SAVED
     if not path.is_file():
         raise LoadError(f"{folder}: is a folder without {SAVED}; give the folder of a SavedModel, or a file")
@@ -123,7 +123,7 @@ def _read_saved_model(folder: Path) -> Contents:
     return _meta_graph(saved, str(path), folder.name or "model", folder)
 
 
-def _meta_graph(saved: Proto, subject: str, title: str, folder: Path | None) -> Contents:
+def _meta_graph(saved: Proto, subject: str, title: str, folder: Path | None) -> GraphContents:
     serving = [meta for meta in saved.meta_graphs if "serve" in meta.meta_info_def.tags]
     if not saved.meta_graphs:
         raise LoadError(f"{subject}: a SavedModel without a graph; export it again")
@@ -139,7 +139,7 @@ def _meta_graph(saved: Proto, subject: str, title: str, folder: Path | None) -> 
         checkpoint = CheckpointTensors(prefix)
         restored = restored_values(nodes, library, meta.saver_def, checkpoint, subject)
         values = restored | captured_values(nodes, meta.object_graph_def, checkpoint, restored, subject)
-    return Contents(tuple(nodes), library, title, values, signatures)
+    return GraphContents(tuple(nodes), library, title, values, signatures)
 
 
 def _signature(proto: Proto, subject: str, name: str) -> Signature:

@@ -13,7 +13,7 @@ from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
 from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.effects import VARIABLES
-from pulse.tensorflow.read.file import Contents, Signature, default_signature, readable_signatures
+from pulse.tensorflow.read.file import GraphContents, Signature, default_signature, readable_signatures
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.loops import EXIT, inside_loops
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
@@ -28,7 +28,7 @@ _STREAMS_SYMBOL = "N"
 
 
 def read_model(
-    contents: Contents,
+    contents: GraphContents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     signature: str | None = None,
@@ -48,7 +48,7 @@ def read_model(
 
 
 def _select_outputs(
-    contents: Contents, signature: Signature, outputs: Sequence[str]
+    contents: GraphContents, signature: Signature, outputs: Sequence[str]
 ) -> dict[str, NodeOutput]:
     unknown = [name for name in outputs if name not in signature.outputs]
     if unknown:
@@ -57,7 +57,7 @@ def _select_outputs(
     return {name: signature.outputs[name] for name in outputs}
 
 
-def _signature(contents: Contents, name: str | None) -> Signature:
+def _signature(contents: GraphContents, name: str | None) -> Signature:
     signatures = readable_signatures(contents.signatures)
     name = default_signature(signatures) if name is None else name
     if name not in signatures:
@@ -67,7 +67,7 @@ def _signature(contents: Contents, name: str | None) -> Signature:
 
 
 def _read_signature(
-    contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
+    contents: GraphContents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     for name, tensor in (*signature.inputs.items(), *signature.outputs.items()):
@@ -87,7 +87,7 @@ def _read_signature(
 
 
 def _read_graph(
-    contents: Contents,
+    contents: GraphContents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     outputs: Sequence[str] | None,
@@ -186,7 +186,7 @@ def _find_variable_nodes(nodes: Sequence[GraphNode]) -> set[str]:
 
 
 def _model(
-    contents: Contents,
+    contents: GraphContents,
     nodes: Mapping[str, GraphNode],
     tensors: Mapping[str, NodeOutput],
     fetches: Mapping[str, NodeOutput],

@@ -22,7 +22,7 @@ def report(
     *,
     report_options: ReportOptions,
 ) -> None:
-    """Report on a live run: latency, late and lost audio with times, and the end-to-end latency.
+    """Report on a live run: latency, late and lost audio with times, and the end-to-end delay.
 
     The report of a run that was killed, or is still running, lacks only its last interval.
 

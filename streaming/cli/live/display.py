@@ -1,4 +1,4 @@
-"""The display of a live run in a terminal: meters, latencies, problems, the end-to-end latency, keys."""
+"""The display of a live run in a terminal: meters, latencies, problems, the end-to-end delay, keys."""
 
 from collections.abc import Sequence
 from math import isnan

@@ -78,7 +78,9 @@ def norms() -> Iterator[Case]:
         scale = {"g": floats("g", *x.shape[axis:])}
         yield from cases(f"RMSNormalization_{axis}", [operator], {"x": x}, scale, (23,), {"x": 1})
         simplified = node("SimplifiedLayerNormalization", "x g", axis=axis, epsilon=1e-3)
-        yield from cases(f"SimplifiedLayerNormalization_{axis}", [simplified], {"x": x}, scale, (17,), {"x": 1})
+        yield from cases(
+            f"SimplifiedLayerNormalization_{axis}", [simplified], {"x": x}, scale, (17,), {"x": 1}
+        )
 
 
 def lrn() -> Iterator[Case]:

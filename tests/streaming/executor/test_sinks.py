@@ -165,7 +165,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
 ) -> None:
     """The pieces have values or none."""
     count, most = 20_000, 0
-    take = sinks.Waiting.take
+    take = sinks.PendingArrays.take
 
     def count_pieces(waiting):
         nonlocal most
@@ -173,7 +173,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
         most = max(most, len(pieces))
         return pieces
 
-    monkeypatch.setattr(sinks.Waiting, "take", count_pieces)
+    monkeypatch.setattr(sinks.PendingArrays, "take", count_pieces)
     sink = sinks.make_sink(tmp_path / path)
     async with sink.open(named_program("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):

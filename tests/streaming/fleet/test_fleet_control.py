@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from pulse.errors import InputError
-from streaming.fleet.cluster import Lost
+from streaming.fleet.cluster import MemberFailure
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_control import MAX_MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
 from streaming.fleet.fleet_plan import ClusterNode
@@ -23,7 +23,7 @@ HELD = HolderStatus(2, 46_000, 3, 69_000, 0)
 
 
 class ScriptedCluster:
-    """Members whose answers the test scripts: a status, ``Lost``, or nothing (None)."""
+    """Members whose answers the test scripts: a status, ``MemberFailure``, or nothing (None)."""
 
     def __init__(self, nodes: str = "abc") -> None:
         self.running_nodes = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
@@ -107,7 +107,7 @@ def test_a_lost_worker_is_replaced_and_all_are_informed(
     cluster: ScriptedCluster, control: FleetControl
 ) -> None:
     first, other = live_workers(control)
-    cluster.workers[first] = Lost("it was killed")
+    cluster.workers[first] = MemberFailure("it was killed")
     control.reconcile(1.0)
     assert live_workers(control) == [other]
     assert first in cluster.ended
@@ -135,7 +135,7 @@ def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster: Scripted
     control.deploy(Deployment())
     control.reconcile(0.0)
     for name in cluster.workers:
-        cluster.workers[name] = Lost("model.onnx: no such file")
+        cluster.workers[name] = MemberFailure("model.onnx: no such file")
     control.reconcile(1.0)
     assert not phases(control)
     assert "no such file" in control.status().problems[-1]
@@ -252,7 +252,7 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(
     control.deploy(Deployment("2", min_workers=1))
     control.reconcile(1.0)
     for name, status in cluster.workers.items():
-        cluster.workers[name] = Lost("no such model") if status is None else status
+        cluster.workers[name] = MemberFailure("no such model") if status is None else status
     for seconds in range(3):
         control.reconcile(2.0 + LINGER_S * seconds)
     assert control.status().table.shares == {"1": 1.0}
@@ -296,7 +296,7 @@ def test_end_ends_all_workers_and_holders(cluster: ScriptedCluster, control: Fle
 
 
 def test_the_report_lists_counts_and_problems(cluster: ScriptedCluster, control: FleetControl) -> None:
-    cluster.workers[live_workers(control)[0]] = Lost("it was killed")
+    cluster.workers[live_workers(control)[0]] = MemberFailure("it was killed")
     control.reconcile(1.0)
     report = FleetReport(control.status())
     text = "\n".join(section.text() for section in report.sections())

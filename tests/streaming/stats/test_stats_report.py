@@ -67,7 +67,7 @@ def test_the_text_report_explains_problems_with_options(text: str) -> None:
 
 def test_the_text_report_lists_the_worst_moments(text: str) -> None:
     lines = [line.split() for line in text.splitlines()]
-    for heading in ("times", "end-to-end latency", "worst moments"):
+    for heading in ("times", "end-to-end delay", "worst moments"):
         assert heading.split() in lines
     assert "late pulses, 480 silent frames, 2 output underflows" in text
     assert "1 stall, 1 reopening; opened again after 1.3 s" in text

@@ -10,7 +10,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.jit.entries import Entry
 from pulse.jit.language.address import address_of, words_at
-from pulse.jit.language.atomics import advance, fence, load, replace, store
+from pulse.jit.language.atomics import compare_exchange, fence, increment, load, store
 from pulse.jit.language.structs import Struct, bytes_of, numbers, struct_at
 from pulse.jit.python_call import CallResult
 from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, starts_line, words_of
@@ -144,12 +144,12 @@ def test_threads_share_words() -> None:
     def share(address: int, more: int) -> int:
         shared = shared_at(address)
         store(shared, "first", load(shared, "last") + more)
-        advance(shared, "last")
-        advance(shared.few, 1)
+        increment(shared, "last")
+        increment(shared.few, 1)
         store(shared.rest, more, load(shared.few, 1))
         fence()
         side = side_at(address_of(shared.left))
-        good = replace(side, "calls", 0, 5) and not replace(side, "calls", 0, 6)
+        good = compare_exchange(side, "calls", 0, 5) and not compare_exchange(side, "calls", 0, 6)
         return load(words_at(address_of(side)), 0) if good else -1
 
     words = Shared.new(more=4)

@@ -65,7 +65,7 @@ def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counte
         program_run.initial.copy(),
         np.zeros(program_run.arena_bytes, np.uint8),
     ]
-    for name, place in program_run.received:
+    for name, place in program_run.input_places:
         place.view(memories[place.region])[...] = feeds[name]
     check = TableCheck(program_run.weights, program_run.initial, program_run.arena_bytes)
     for start in row_starts(program_run.unlinked):
@@ -75,7 +75,7 @@ def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counte
         with np.errstate(all="ignore"):
             kernel.function(row)
         ran[kernel.name] += 1
-    return {name: place.view(memories[place.region]).copy() for name, place in program_run.sent}
+    return {name: place.view(memories[place.region]).copy() for name, place in program_run.output_places}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -29,7 +29,7 @@ def double(x):
     return x + x
 
 
-class Axpy(Instruction):
+class AxpyRow(Instruction):
     """``y[:n] += 2 * a * x[:n]``."""
 
     y: Operand = updates("f32")
@@ -63,7 +63,7 @@ class One(Instruction):
 
 
 @kernel
-def infra_axpy(row: Axpy):
+def infra_axpy(row: AxpyRow):
     """Compute 16 elements at a time."""
     y, x, n, a = row.y, row.x, row.n, vsplat(double(row.a))
     i = 0
@@ -246,7 +246,7 @@ def test_kernels_are_registered_by_name_and_number() -> None:
     assert KERNELS["infra_axpy"] is infra_axpy
     assert kernel_of(infra_axpy.number) is infra_axpy
 
-    def other(row: Axpy):
+    def other(row: AxpyRow):
         pass
 
     with pytest.raises(ValueError, match="infra_axpy: the name is already used"):
