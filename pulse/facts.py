@@ -40,6 +40,7 @@ DTYPES: dict[str, DType] = {
     "u64": np.dtype(np.uint64),
     "bool": np.dtype(np.bool_),
 }
+F32, F64, I32, I64, U8, BOOL = (DTYPES[name] for name in ("f32", "f64", "i32", "i64", "u8", "bool"))
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 

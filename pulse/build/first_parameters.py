@@ -6,9 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array, convert_numbers
-
-F32 = np.dtype(np.float32)
+from pulse.facts import F32, Array, convert_numbers
 
 
 def parameter(

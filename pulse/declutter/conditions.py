@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.declutter.rewrite import Rewrite, first_output
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import I32, I64, Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
@@ -109,7 +109,7 @@ def _keeps_integers(graph: TypedGraph, node: TypedNode) -> bool:
     if not isinstance(node.op, Cast):
         return False
     before = graph.fact(node.inputs[0]).dtype
-    return all(dtype in (np.dtype(np.int32), np.dtype(np.int64)) for dtype in (before, node.op.dtype))
+    return all(dtype in (I32, I64) for dtype in (before, node.op.dtype))
 
 
 CONDITIONS = (

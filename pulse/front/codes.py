@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pulse.facts import F32
 from pulse.front.builder import FunctionBuilder
 from pulse.front.parameter_checks import require_choice, require_count, require_number
 from pulse.models import TypedModel
@@ -57,7 +58,7 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = DE
     require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
     builder = FunctionBuilder(function, {"x": f"{shape},{short}"}, TYPES[type])
-    x = builder.add("numbers", Cast(np.dtype(np.float32)), builder["x"])
+    x = builder.add("numbers", Cast(F32), builder["x"])
     return builder.model(
         values=builder.apply("mul", builder.apply("sub", x, float(zero)), scale, name="values")
     )

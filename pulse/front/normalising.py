@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import InputError
-from pulse.facts import Array
+from pulse.facts import F32, Array
 from pulse.front.builder import FunctionBuilder
 from pulse.front.feature_statistics import STATISTICS_FORMS, read_statistics
 from pulse.front.parameter_checks import require_choice, require_count, require_flag
@@ -151,7 +151,7 @@ def _past_moments(
     frames = builder.shape(x)[1]
     builder.require(frames, min_window, "frames of min_window")
     with_zeros = builder.pad(x, 1, window, 0)
-    counts = builder.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
+    counts = builder.add("counts", Range(1.0, 1.0, frames, F32))
     counts = builder.apply("min", builder.reshape(counts, 1, frames, 1), float(window + 1))
     mean = builder.apply("div", _sums(builder, with_zeros, window + 1), counts, name="mean")
     ones = builder.add(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import DType, TypedFact
+from pulse.facts import I64, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.counting import Counter
 from pulse.infer.node_context import NodeContext
@@ -102,8 +102,8 @@ class CountedLoop:
             if source in needed and source not in present:
                 present[source] = self._add_input(scanned, source, variable)
         if not scanned.has_frames:
-            numbers = self._numbers(0, 1, np.dtype(np.int64), "iterations")
-            scanned.add_frames("iteration", TypedFact(np.dtype(np.int64), ()), numbers)
+            numbers = self._numbers(0, 1, I64, "iterations")
+            scanned.add_frames("iteration", TypedFact(I64, ()), numbers)
         outlets = graft(self.body, results, scanned.graph, present)
         for index, variable in enumerate(self.states):
             dtype, next_dtype = (

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-import numpy as np
-
 from pulse.dim import Symbol, SymbolScope, TDim, ge
-from pulse.facts import TypedFact
+from pulse.facts import I64, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim, InferenceFact, has_gaps, make_value
 from pulse.infer.wire_facts import Axis
@@ -16,7 +14,6 @@ ReplacedSizes: TypeAlias = dict[Symbol, Axis | None]
 
 PREPARED_HOLES = 16
 """This many symbols for unknown sizes are used again by each translation; others are new."""
-INT64 = np.dtype(np.int64)
 MAX_LIST_LENGTH = 32
 """Maximum number of integers of a vector that may be a list of dims."""
 
@@ -78,6 +75,6 @@ def _entries(fact: InferenceFact) -> Sequence[Dim] | None:
     if fact.value is not None:
         return cast("list[Dim]", fact.value.ravel().tolist()) if has_gaps(fact.value) else None
     sizes = [int(dim) for dim in fact.dims if dim is not None and dim.is_const]
-    if fact.dtype != INT64 or not fact.rank == len(sizes) <= 1 or sum(sizes) > MAX_LIST_LENGTH:
+    if fact.dtype != I64 or not fact.rank == len(sizes) <= 1 or sum(sizes) > MAX_LIST_LENGTH:
         return None
     return (None,) * (sizes[0] if sizes else 1)

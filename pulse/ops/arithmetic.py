@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.facts import Array, DType
+from pulse.facts import F64, Array, DType
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op
@@ -26,7 +26,6 @@ RoundedMask: TypeAlias = "bool | NDArray[np.bool_]"
 
 EQUALITY = "="
 """The value of ``holds_if`` of a comparison for equality, which random errors would never make true."""
-F64 = np.dtype(np.float64)
 MAX_KEPT_BYTES = 1 << 20
 """Maximum number of bytes of a constant that is kept in f64 too; larger ones are converted when used."""
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from pulse.errors import FactError
-from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.facts import BOOL, Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
 from pulse.ops.dims import broadcast_shapes
 from pulse.ops.elementwise_functions import ELEMENTWISE
@@ -78,7 +78,7 @@ class Elementwise(Op):
                 f"{self.kind} is not defined for {', '.join(map(dtype_name, dict.fromkeys(dtypes)))}"
             )
         shape = broadcast_shapes([fact.shape for fact in inputs], self.kind)
-        return [TypedFact(np.dtype(np.bool_) if row.result == "bool" else dtype, shape)]
+        return [TypedFact(BOOL if row.result == "bool" else dtype, shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         row = ELEMENTWISE[self.kind]

@@ -6,13 +6,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, TypedFact
+from pulse.facts import I64, Array, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.stateful import Stateful
 from pulse.support.record import record
 
-COUNT = np.dtype(np.int64)
 NOTHING = TDim.of(0)
 CheckTime: TypeAlias = Literal["frames", "always", "end"]
 
@@ -47,14 +46,14 @@ class CountFaults(Stateful):
     steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return [TypedFact(COUNT, (TDim.of(1),))]
+        return [TypedFact(I64, (TDim.of(1),))]
 
     @property
     def awaits(self) -> tuple[int, TDim] | None:
         return (self.offset, self.length) if self.when == "frames" else None
 
     def initial_state(self) -> list[Array]:
-        return [np.zeros(1, COUNT)]
+        return [np.zeros(1, I64)]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import I64, Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.conv import Pads, pad_spatial, pads_text, require_frames, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
@@ -159,7 +159,7 @@ class MaxPlace(Op):
     column_major: bool = False
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return [TypedFact(np.dtype(np.int64), fact.shape) for fact in self.pool.facts(inputs)]
+        return [TypedFact(I64, fact.shape) for fact in self.pool.facts(inputs)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
+from pulse.facts import I64, Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
@@ -182,7 +182,7 @@ class ArgReduce(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         shape = reduced_shape(inputs[0].shape, (self.axis,), self.keepdims)
-        return [TypedFact(np.dtype(np.int64), shape)]
+        return [TypedFact(I64, shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import I64, Array, TypedFact
 from pulse.ops.dims import require_axis
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
@@ -36,7 +36,7 @@ class TopK(Op):
         if self.count < 0 or x.shape[self.axis].prove_ge(TDim.of(self.count)).no:
             raise FactError(f"{self.count} entries are requested, axis {self.axis} of {x} has fewer")
         shape = (*x.shape[: self.axis], TDim.of(self.count), *x.shape[self.axis + 1 :])
-        return [TypedFact(x.dtype, shape), TypedFact(np.dtype(np.int64), shape)]
+        return [TypedFact(x.dtype, shape), TypedFact(I64, shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs

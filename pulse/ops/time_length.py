@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, TypedFact
+from pulse.facts import I64, Array, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Env
 from pulse.ops.stateful import Stateful
@@ -24,7 +24,7 @@ class StreamEnd(Stateful):
     steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return [TypedFact(np.dtype(np.int64), ())]
+        return [TypedFact(I64, ())]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         frames = FAR_END if clock.end is None else clock.frames(self.frames)

@@ -16,13 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from pulse.facts import Array, DType
-from pulse.ops.arithmetic import (
-    NATIVE,
-    PerturbedArithmetic,
-    RecordingArithmetic,
-    is_floating,
-    unit_roundoff,
-)
+from pulse.ops.arithmetic import NATIVE, PerturbedArithmetic, RecordingArithmetic, is_floating, unit_roundoff
 from pulse.proof.oracle import Feeds, Oracle, typed_oracle
 from pulse.support.record import record
 from pulse.typed import TypedNetwork

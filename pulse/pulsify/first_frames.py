@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.dim import Symbol, TDim
-from pulse.facts import TypedFact
+from pulse.facts import BOOL, I64, TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
@@ -155,7 +155,7 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
 
 def _add_first_places(patch: Patch, name: str, count: int, axis: int, rank: int, length: TDim) -> OutletId:
     """Add the mask of the first places along an axis, which broadcasts along the other axes."""
-    position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
+    position = patch.wire(f"{name}.place", Range(0, 1, length, I64), [])[0]
     limit = patch.add_constant(f"{name}.count", np.array(count, np.int64))
     is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, limit])[0]
     shape = tuple(length if index == axis else TDim.of(1) for index in range(rank))
@@ -310,7 +310,7 @@ def _add_begin_flag(
         inner.inputs.append(outlet)
         return name, outlet
 
-    flag, unbegun = source("unbegun", TypedFact(np.dtype(np.bool_), ()))
+    flag, unbegun = source("unbegun", TypedFact(BOOL, ()))
     wires: dict[OutletId, OutletId] = {}
     names: list[str] = []
     for outlet, first in firsts.items():

@@ -134,10 +134,10 @@ class RuntimeState(State):
     def _set_end(self) -> None:
         """Do nothing: the end is fed with every pulse."""
 
-    def _save(self) -> bytes:
+    def _memory_bytes(self) -> bytes:
         return b"".join(array.tobytes() for array in self._memory.values())
 
-    def _load(self, memory: bytes) -> None:
+    def _set_memory_bytes(self, memory: bytes) -> None:
         sizes = [array.nbytes for array in self._memory.values()]
         if len(memory) != sum(sizes):
             raise InputError(
@@ -152,8 +152,8 @@ class RuntimeState(State):
             arrays[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
         self._memory = arrays
 
-    def _keep(self) -> dict[str, Array]:
+    def _copy_memory(self) -> dict[str, Array]:
         return self._memory  # each pulse creates new arrays
 
-    def _put_back(self, memory: dict[str, Array]) -> None:
+    def _restore_memory(self, memory: dict[str, Array]) -> None:
         self._memory = memory

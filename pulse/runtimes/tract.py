@@ -127,16 +127,16 @@ class TractState(State):
     def _set_end(self) -> None:
         """Do nothing: the end is fed with every pulse."""
 
-    def _save(self) -> bytes:
+    def _memory_bytes(self) -> bytes:
         raise InputError("tract does not return its states; run the model here to take a snapshot")
 
-    def _load(self, memory: bytes) -> None:
+    def _set_memory_bytes(self, memory: bytes) -> None:
         raise InputError("tract takes no bytes of its states; run the model here to restore a snapshot")
 
-    def _keep(self) -> list[list[Array]]:
+    def _copy_memory(self) -> list[list[Array]]:
         return [*self._inputs]
 
-    def _put_back(self, memory: list[list[Array]]) -> None:
+    def _restore_memory(self, memory: list[list[Array]]) -> None:
         self._clear()
         self._inputs = [*memory]
         for arrays in memory:

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from pulse.dim import SymbolScope
-from pulse.facts import DType, TypedFact, is_symbolic
+from pulse.facts import I64, DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Cast
@@ -14,8 +14,6 @@ from pulse.support.record import record
 from pulse.tensorflow.graph_node import LibraryFunction, function_attribute
 from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
-
-I64 = np.dtype(np.int64)
 
 
 class FunctionModels(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from pulse.errors import InputError, LoadError
-from pulse.facts import Array, convert_numbers, dtype_name
+from pulse.facts import BOOL, Array, convert_numbers, dtype_name
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.tensorflow.graph_node import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.messages import GraphDef
@@ -272,7 +272,7 @@ class Session:
         if tensor.slot and node.op_type not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
         if node.op_type in _BOOL_OPERATORS:
-            return np.dtype(np.bool_)
+            return BOOL
         for name in _TYPES:
             value = node.attributes.get(name)
             if isinstance(value, TensorType):

@@ -7,21 +7,21 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from pulse.errors import LoadError
-from pulse.facts import Array, DType
+from pulse.facts import BOOL, F32, F64, I32, I64, U8, Array, DType
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.messages import Proto
 
 _TYPES: dict[int, DType] = {
-    1: np.dtype(np.float32),
-    2: np.dtype(np.float64),
-    3: np.dtype(np.int32),
-    4: np.dtype(np.uint8),
+    1: F32,
+    2: F64,
+    3: I32,
+    4: U8,
     5: np.dtype(np.int16),
     6: np.dtype(np.int8),
     8: np.dtype(np.complex64),
-    9: np.dtype(np.int64),
-    10: np.dtype(np.bool_),
+    9: I64,
+    10: BOOL,
     17: np.dtype(np.uint16),
     18: np.dtype(np.complex128),
     19: np.dtype(np.float16),

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.facts import MAX_EXACT_F32, Array, DType
+from pulse.facts import F32, F64, MAX_EXACT_F32, Array, DType
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
-from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 from pulse.tflite.read.file import Quantization, Tensor
 
 X_DIGIT, W_DIGIT = 256, 16

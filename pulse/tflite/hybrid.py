@@ -7,10 +7,10 @@ Source: the behaviour of XNNPACK's dynamically quantised products.
 
 from collections.abc import Sequence
 
-from pulse.facts import Array
+from pulse.facts import F32, F64, Array
 from pulse.graph import OutletId
 from pulse.ops.reduce import Reduce
-from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 
 CODE_STEPS = 255.0
 """The steps from the smallest code to the largest one."""

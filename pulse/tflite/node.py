@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.facts import Array, TypedFact
+from pulse.facts import F32, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Elementwise
@@ -20,8 +20,6 @@ from pulse.support.record import record
 from pulse.tflite.read.file import Quantization, Tensor
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire
-
-F32, F64, I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
 Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedNetwork]
 """A subgraph as a model: its number, the facts of its inputs by their places, a title."""

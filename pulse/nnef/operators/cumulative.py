@@ -1,6 +1,7 @@
 """Running sums."""
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -23,5 +24,5 @@ def add_cum_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
     """Add up all frames so far."""
-    axis_tensor = node.constant(axis, LONG, "axis")
+    axis_tensor = node.constant(axis, I64, "axis")
     return node.apply("CumSum", x, axis_tensor, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))

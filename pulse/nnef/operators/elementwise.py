@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pulse.facts import DType
-from pulse.nnef.read.node import SINGLE, TRUTH, NnefWire, NodeReader
+from pulse.facts import BOOL, F32, DType
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -241,7 +241,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
     """Return a type by tract's name, such as F32 and i64. Raises LoadError: the name is unknown."""
     letter, digits = name[:1].lower(), name[1:]
     if name.lower() == "bool":
-        return TRUTH
+        return BOOL
     if letter not in TYPE_NAMES or digits not in ("8", "16", "32", "64") or (letter == "f" and digits == "8"):
         raise node.error(f"the type {printable(name)} is not supported")
     return np.dtype(f"{TYPE_NAMES[letter]}{digits}")
@@ -249,7 +249,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
 
 @reads(*UNARY, parameters="x")
 def read_unary(node: NodeReader) -> NnefWire:
-    x = node.wire("x", SINGLE)
+    x = node.wire("x", F32)
     if node.operator in ("sqr", "square"):
         return node.apply("Mul", x, x)
     if node.operator == "rsqrt":
@@ -259,13 +259,13 @@ def read_unary(node: NodeReader) -> NnefWire:
 
 @reads("not", parameters="x")
 def read_not(node: NodeReader) -> NnefWire:
-    return node.apply("Not", node.wire("x"), dtype=TRUTH)
+    return node.apply("Not", node.wire("x"), dtype=BOOL)
 
 
 @reads("round", parameters="x")
 def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
-    x = node.wire("x", SINGLE)
+    x = node.wire("x", F32)
     half_up = node.apply("Add", node.apply("Abs", x, suffix="abs"), 0.5, suffix="sum")
     return node.apply(
         "Mul", node.apply("Sign", x, suffix="sign"), node.apply("Floor", half_up, suffix="whole")
@@ -274,23 +274,23 @@ def read_round(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_is_nan", parameters="x")
 def read_nan(node: NodeReader) -> NnefWire:
-    return node.apply("IsNaN", node.wire("x", SINGLE), dtype=TRUTH)
+    return node.apply("IsNaN", node.wire("x", F32), dtype=BOOL)
 
 
 @reads("tract_core_silu", parameters="x")
 def read_silu(node: NodeReader) -> NnefWire:
-    x = node.wire("x", SINGLE)
+    x = node.wire("x", F32)
     return node.apply("Mul", x, node.apply("Sigmoid", x, suffix="gate"))
 
 
 @reads("elu", parameters="x alpha=1.0")
 def read_elu(node: NodeReader) -> NnefWire:
-    return node.apply("Elu", node.wire("x", SINGLE), alpha=node.number("alpha"))
+    return node.apply("Elu", node.wire("x", F32), alpha=node.number("alpha"))
 
 
 @reads("leaky_relu", parameters="x alpha")
 def read_leaky(node: NodeReader) -> NnefWire:
-    return node.apply("LeakyRelu", node.wire("x", SINGLE), alpha=node.number("alpha"))
+    return node.apply("LeakyRelu", node.wire("x", F32), alpha=node.number("alpha"))
 
 
 @reads("prelu", parameters="x alpha")
@@ -304,9 +304,9 @@ def read_binary(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     sizes, dtype = node.broadcast(wires), wires[0].dtype
     if node.operator == "ne":
-        return node.add("Not", [node.add("Equal", wires, TRUTH, sizes, "equal")], TRUTH, sizes)
+        return node.add("Not", [node.add("Equal", wires, BOOL, sizes, "equal")], BOOL, sizes)
     row = TABLE[node.operator]
-    return node.add(row.names.onnx, wires, TRUTH if row.result == "bool" else dtype, sizes)
+    return node.add(row.names.onnx, wires, BOOL if row.result == "bool" else dtype, sizes)
 
 
 @reads("add_n", parameters="x")
@@ -327,12 +327,12 @@ def read_shift(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_pow_const", parameters="x exponent")
 def read_power(node: NodeReader) -> NnefWire:
-    return node.apply("Pow", node.wire("x", SINGLE), node.number("exponent"))
+    return node.apply("Pow", node.wire("x", F32), node.number("exponent"))
 
 
 @reads("select", parameters="condition true_value false_value")
 def read_select(node: NodeReader) -> NnefWire:
-    condition = node.wire("condition", TRUTH)
+    condition = node.wire("condition", BOOL)
     values = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
     rank = max(wire.rank for wire in (condition, *values))
     wires = [

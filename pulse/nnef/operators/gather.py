@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -44,8 +45,8 @@ def write_gather_nd(w: OperationWriter) -> Name:
 
 def read_index(node: NodeReader) -> NnefWire:
     """Return indices, which may be numbers in the text, as i64."""
-    index = node.wire("indices", LONG)
-    return index if index.dtype == LONG else node.cast(index, LONG, "index")
+    index = node.wire("indices", I64)
+    return index if index.dtype == I64 else node.cast(index, I64, "index")
 
 
 @reads("tract_core_gather", parameters="input indices axis output_type=''")

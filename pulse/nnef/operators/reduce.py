@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -108,7 +109,7 @@ def read_reduce(node: NodeReader) -> NnefWire:
 @reads(*BOOL_REDUCTIONS, parameters="input axes")
 def read_truths(node: NodeReader) -> NnefWire:
     x = node.wire("input")
-    number = _reduce(node, BOOL_REDUCTIONS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
+    number = _reduce(node, BOOL_REDUCTIONS[node.operator], node.cast(x, I64, "numbers"), "extreme")
     return node.cast(number, x.dtype)
 
 
@@ -127,4 +128,4 @@ def read_arg_extreme(node: NodeReader) -> NnefWire:
     op_type = "ArgMax" if "argmax" in node.operator else "ArgMin"
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
     last = int(node.operator.endswith("_last"))
-    return node.add(op_type, [x], LONG, sizes, axis=axes[0], keepdims=1, select_last_index=last)
+    return node.add(op_type, [x], I64, sizes, axis=axes[0], keepdims=1, select_last_index=last)

@@ -1,6 +1,7 @@
 """Largest entries."""
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -32,4 +33,4 @@ def read_top(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     )
     indices = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
     node.graph.nodes[-1].output.append(indices)
-    return values, NnefWire(indices, LONG, tuple(sizes))
+    return values, NnefWire(indices, I64, tuple(sizes))

@@ -1,6 +1,7 @@
 """Shapes: reshapes, transposes, axes of size 1, repetitions."""
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -17,7 +18,7 @@ def write_reshape(w: OperationWriter) -> Name:
 @writes("Shape")
 def write_shape(w: OperationWriter) -> Name:
     """Write a shape, for which tract has a separate type of sizes."""
-    return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
+    return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), I64)
 
 
 @writes("Transpose")
@@ -86,8 +87,8 @@ def read_reshape(node: NodeReader) -> NnefWire:
     fixed_sizes = [size if isinstance(size, int) and size > 0 else None for size in sizes]
     target = node.bounds_tensor([*[0] * start, *shape], "shape")
     if stop < x.rank:
-        tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
-        target = node.add("Concat", [target, tail], LONG, [None], "sizes", axis=0)
+        tail = node.add("Shape", [x], I64, [x.rank - stop], "tail", start=stop)
+        target = node.add("Concat", [target, tail], I64, [None], "sizes", axis=0)
     return node.add("Reshape", [x, target], x.dtype, [*x.sizes[:start], *fixed_sizes, *x.sizes[stop:]])
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
@@ -27,7 +28,7 @@ def read_constant(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_range", parameters="start end step")
 def read_range(node: NodeReader) -> NnefWire:
-    bounds = [node.wire(name, LONG) for name in ("start", "end", "step")]
+    bounds = [node.wire(name, I64) for name in ("start", "end", "step")]
     if len({bound.dtype for bound in bounds}) != 1 or any(bound.rank for bound in bounds):
         raise node.error("start, end and step must be numbers of one type")
     return node.add("Range", bounds, bounds[0].dtype, [None])
@@ -36,4 +37,4 @@ def read_range(node: NodeReader) -> NnefWire:
 @reads("tract_core_shape_of", parameters="input")
 def read_shape(node: NodeReader) -> NnefWire:
     x = node.wire("input")
-    return node.add("Shape", [x], LONG, [x.rank])
+    return node.add("Shape", [x], I64, [x.rank])

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import LONG, NnefWire, NodeReader
+from pulse.facts import I64
+from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
@@ -37,6 +38,6 @@ def read_frames(node: NodeReader) -> NnefWire:
     taps = np.ones(frame, x.dtype) if window in ([], False) else node.wire("window", x.dtype).value
     if taps is None or taps.shape != (frame,):
         raise node.error(f"its window must be {frame} constant numbers")
-    step, length = node.constant(stride, LONG, "step"), node.constant(frame, LONG, "length")
+    step, length = node.constant(stride, I64, "step"), node.constant(frame, I64, "length")
     stored = node.graph.constant(taps, f"{node.targets[0]}.window")
     return node.add("STFT", [x, step, stored, length], x.dtype, [x.sizes[0], None, frame, 2], onesided=0)

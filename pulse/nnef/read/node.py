@@ -9,14 +9,12 @@ from onnx import NodeProto, helper, numpy_helper
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import LoadError, WriteError
-from pulse.facts import Array, DType, dtype_name
+from pulse.facts import BOOL, F32, I64, Array, DType, dtype_name
 from pulse.onnx.proto import TensorProto
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter, Names
 from pulse.support.record import record
-
-SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_)
 
 
 @record(eq=False)
@@ -51,7 +49,7 @@ class SymbolicSizes:
 
     def wire(self, dim: TDim) -> NnefWire:
         """Compute a size, an i64 scalar. Raises WriteError: a symbol is not a size of an input."""
-        return NnefWire(self._dims.length(dim), LONG, ())
+        return NnefWire(self._dims.length(dim), I64, ())
 
     def _symbol(self, symbol: Symbol) -> str:
         if symbol not in self.axis_of:
@@ -171,7 +169,7 @@ class NodeReader:
             raise self.error(f"{name} must have rows of one length") from error
         if array.dtype.kind not in "bif" or not array.size:
             raise self.error(f"{name} must be a tensor of numbers")
-        dtype = like if like is not None else {"b": TRUTH, "i": LONG, "f": SINGLE}[array.dtype.kind]
+        dtype = like if like is not None else {"b": BOOL, "i": I64, "f": F32}[array.dtype.kind]
         return self.graph.constant(array.astype(dtype), f"{self.targets[0]}.{name}")
 
     def integers(self, name: str) -> list[int]:
@@ -324,7 +322,7 @@ class NodeReader:
             else self.add_axes(self.length(number), [0], f"{suffix}{index}")
             for index, number in enumerate(numbers)
         ]
-        return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
+        return self.add("Concat", parts, I64, [len(parts)], suffix, axis=0)
 
     def add_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
         """Insert axes of size 1."""

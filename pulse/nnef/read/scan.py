@@ -173,7 +173,9 @@ def _loop(
             wire = body.remove_axes(wire, [axis], f"output{index}")
             gathered.append((axis, int(chunk < 0)))
             wires.append(wire)
-    values = [wire for wire, _ in arguments.states.values()] + [wire for wire, _, _ in arguments.scanned.values()]
+    values = [wire for wire, _ in arguments.states.values()] + [
+        wire for wire, _, _ in arguments.scanned.values()
+    ]
     outputs = [
         helper.make_tensor_value_info(wire.name, element_type(wire.dtype), None)
         for wire in (*results, *wires)

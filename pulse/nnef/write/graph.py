@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pulse.errors import WriteError
-from pulse.facts import Array, DType
+from pulse.facts import I64, Array, DType
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
 from pulse.support.naming import free_name
 from pulse.support.record import record
@@ -16,7 +16,6 @@ from pulse.support.record import record
 SizeTexts: TypeAlias = "tuple[int | str, ...]"
 """The text of an axis whose size depends on a symbol; empty if unknown."""
 SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
-INTEGERS = np.dtype(np.int64)
 RESERVED = frozenset(
     {
         "version",
@@ -40,7 +39,7 @@ def kind_of(dtype: DType) -> str:
     """Return NNEF's name for a type of entries."""
     if dtype == np.bool_:
         return LOGICAL
-    return INTEGER if dtype == INTEGERS else SCALAR
+    return INTEGER if dtype == I64 else SCALAR
 
 
 @record(eq=False)

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import WriteError
-from pulse.facts import Array, DType, dtype_name
+from pulse.facts import F32, I64, Array, DType, dtype_name
 from pulse.nnef.syntax import Call, Expression, Name
-from pulse.nnef.write.graph import INTEGERS, Scope, SizeTexts
+from pulse.nnef.write.graph import Scope, SizeTexts
 from pulse.support.record import record
 from pulse.support.wording import spell
-
-SINGLE = np.dtype(np.float32)
 
 
 @record(eq=False)
@@ -191,10 +189,10 @@ def is_writable(value: Array) -> bool:
     """Return whether one entry can be written in the text: NNEF reads it in the type of the other operand."""
     if value.size != 1:
         return False
-    return value.dtype == INTEGERS or (value.dtype == SINGLE and bool(np.isfinite(value).all()))
+    return value.dtype == I64 or (value.dtype == F32 and bool(np.isfinite(value).all()))
 
 
 def literal(value: Array) -> Expression:
     """Return the entry of a tensor of one element. A bare integer is a dimension in tract, so it gets its type."""
     entry = value.reshape(()).item()
-    return float(entry) if value.dtype == SINGLE else Call("tract_core_cast", (int(entry),), (("to", "i64"),))
+    return float(entry) if value.dtype == F32 else Call("tract_core_cast", (int(entry),), (("to", "i64"),))

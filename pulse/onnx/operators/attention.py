@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pulse.dim import ZERO, TDim
-from pulse.facts import Array, TypedFact
+from pulse.facts import F32, I64, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.source import steps
@@ -77,7 +77,7 @@ def attention(node: NodeContext) -> list[OutletId]:
 def _to_f32(node: NodeContext, x: OutletId, name: str) -> OutletId:
     """Convert a tensor of half precision to f32; return others unchanged."""
     half = node.graph.fact(x).dtype.itemsize == 2
-    return node.cast(x, np.dtype(np.float32), f"{name}_to_f32") if half else x
+    return node.cast(x, F32, f"{name}_to_f32") if half else x
 
 
 def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
@@ -216,7 +216,7 @@ def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[
 
 def _valid(node: NodeContext, name: str = "keys") -> OutletId:
     """Return how many keys are not padding, [batch, 1, 1, 1] i64."""
-    x = node.cast(node.input(VALID), np.dtype(np.int64), f"{name}_counts")
+    x = node.cast(node.input(VALID), I64, f"{name}_counts")
     one = TDim.of(1)
     return node.wire(Reshape((*node.fact(VALID).shape, one, one, one)), [x], f"{name}_valid")
 

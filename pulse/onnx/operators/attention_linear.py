@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import DType, TypedFact
+from pulse.facts import F32, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.scan_body import ScanBody
@@ -43,7 +43,7 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
         if name in RULES[rule] and not node.has(slot):
             raise node.error(f"update_rule {rule} needs the input {name}")
     dtype = node.fact(0).dtype
-    state_dtype = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+    state_dtype = F32 if dtype.itemsize < 4 else dtype
     frames = _frames(node, rule, state_dtype)
     q, v = node.graph.fact(frames["q"]), node.graph.fact(frames["v"])
     batch, _, heads, group, size = q.shape

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import LoadError, PulseError
-from pulse.facts import Array, TypedFact
+from pulse.facts import BOOL, I64, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, inline, retire_from
@@ -167,7 +167,7 @@ class _LoopTranslation:
     def _model(self) -> TypedNetwork:
         """The body for any iteration."""
         node, states = self.node, self._states()
-        body_inputs = [TypedFact(np.dtype(np.int64), SCALAR), TypedFact(np.dtype(np.bool_), SCALAR)]
+        body_inputs = [TypedFact(I64, SCALAR), TypedFact(BOOL, SCALAR)]
         body_inputs += [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
         captured: Mapping[str, TypedFact] = {
             name: node.graph.fact(outlet) for name, outlet in node.captures.items()
@@ -210,7 +210,7 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     """Write a loop whose body takes the number of the iteration, the condition, and the states."""
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
-    facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
+    facts = [(I64, ()), (BOOL, ())]
     facts += [(fact.dtype, fact.sizes) for fact in w.input_facts[2:count]]
     loop_names = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
     inside = dict(zip(op.names, loop_names)) | dict(zip(op.captured, w.inputs[count:]))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pulse.facts import BOOL, F64
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -52,13 +53,10 @@ def power(node: NodeContext) -> OutletId:
     x, y = node.input(0), node.input(1)
     dtype = node.fact(0).dtype
     if np.issubdtype(dtype, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
-        f64 = np.dtype(np.float64)
+        f64 = F64
         wide = node.apply("pow", node.cast(x, f64, "wide"), node.cast(y, f64, "exponent"), suffix="real")
         return node.wire(Cast(dtype), [wide])
     return node.apply("pow", x, y)
-
-
-BOOL = np.dtype(np.bool_)
 
 
 FUNCTIONS = {**OPERATORS, "Mod": "mod", "BitShift": "shift_left", "IsInf": "isnan"}
@@ -178,8 +176,8 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
         last = index == count and op.kind == "sum"
         total = w.emit("Add", [total, name], "" if last else f"sum{index}")
     if op.kind == "mean":
-        wide = w.cast(total, np.dtype(np.float64), "wide")
-        mean = w.emit("Div", [wide, w.number(count, np.dtype(np.float64), "count")], "quotient")
+        wide = w.cast(total, F64, "wide")
+        mean = w.emit("Div", [wide, w.number(count, F64, "count")], "quotient")
         return w.cast(mean, w.output_facts[0].dtype)
     return total
 

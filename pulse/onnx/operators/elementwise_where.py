@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pulse.facts import Shape
+from pulse.facts import BOOL, Shape
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -33,7 +33,7 @@ def where(node: NodeContext) -> OutletId:
 @rule("Where")
 def infer_where(node: InferenceNode) -> Iterator[FactRelation]:
     """A bool that chooses between two wires of one type; shapes are broadcast."""
-    yield HasType([node.input(0)], np.dtype(np.bool_))
+    yield HasType([node.input(0)], BOOL)
     yield SameType([node.input(1), node.input(2), node.output])
     yield Broadcasting(node.output, node.given_inputs())
 

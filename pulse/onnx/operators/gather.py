@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, is_symbolic, volume
+from pulse.facts import I64, Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -100,7 +100,7 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         flat: Array = np.asarray(np.ravel_multi_index(tuple(parts), numbers))
         return node.constant(flat, "index")
     last = node.graph.fact(indices).rank - 1
-    indices = node.cast(indices, np.dtype(np.int64), "indices")
+    indices = node.cast(indices, I64, "indices")
     if len(sizes) == 1:
         return node.wire(RemoveAxis(last), [indices], "index")
     total: OutletId | None = None

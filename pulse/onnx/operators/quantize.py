@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import DType, TypedFact, dtype_name
+from pulse.facts import F32, I32, I64, U8, DType, TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -23,8 +23,6 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, Reshape, with_dim
 from pulse.ops.slice import Slice
 from pulse.typed import known_value
-
-F32, I32, U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
 
 QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
 
@@ -173,7 +171,7 @@ def write_code_table(w: NodeWriter, op: CodeTable) -> str:
     position = w.emit(
         "Min", [w.emit("Max", [w.emit("Round", [offset], "rounded"), low], "floor"), high], "clamped"
     )
-    return w.emit("Gather", [table, w.cast(position, np.dtype(np.int64), "index")])
+    return w.emit("Gather", [table, w.cast(position, I64, "index")])
 
 
 SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import MAX_EXACT_F32, Array, DType, TypedFact
+from pulse.facts import F32, I32, MAX_EXACT_F32, U8, Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import conv
-from pulse.onnx.operators.quantize import F32, I32, as_one, quantize, spread_row, subtract_zero
+from pulse.onnx.operators.quantize import as_one, quantize, spread_row, subtract_zero
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Cast
 from pulse.ops.matmul import MatMul
@@ -23,7 +23,7 @@ from pulse.ops.slice import Slice
 from pulse.support.wording import spell
 from pulse.typed import known_value
 
-BYTE_DTYPES = (np.dtype(np.uint8), np.dtype(np.int8))
+BYTE_DTYPES = (U8, np.dtype(np.int8))
 MAX_CODE = 255.0
 """The largest magnitude of an 8-bit number minus its zero point."""
 MAX_PARTS = 32

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-import numpy as np
-
+from pulse.facts import I64
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -78,7 +77,7 @@ def infer_reduction(node: InferenceNode) -> Iterator[FactRelation]:
 def infer_extreme(node: InferenceNode) -> Iterator[FactRelation]:
     """One axis is gone, or of size 1."""
     x, y = node.input(0), node.output
-    yield HasType([y], np.dtype(np.int64))
+    yield HasType([y], I64)
     yield RankSum(x, [y], 0 if node.flag("keepdims", True) else 1)
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import F64, Array
 from pulse.graph import OutletId
 from pulse.infer.inference_node import same_type_and_rank
 from pulse.infer.node_context import NodeContext
@@ -256,7 +256,7 @@ def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None
     if weights is None:
         return w.emit("Gather", [x, w.integers(frames[:, 0].tolist(), "frames")], axis=axis)
     floating = np.issubdtype(w.dtype(), np.floating)
-    wide = w.dtype() if floating else np.dtype(np.float64)
+    wide = w.dtype() if floating else F64
     source = x if floating else w.cast(x, wide, "wide")
     ones = (1,) * (len(w.sizes()) - 1 - axis)
     parts: list[str] = []

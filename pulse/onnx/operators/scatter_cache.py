@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, TypedFact
+from pulse.facts import I64, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.inference_node import same_type_and_shape
 from pulse.infer.node_context import NodeContext
@@ -69,7 +69,7 @@ def _start_index(node: NodeContext, cache: TypedFact) -> OutletId:
     """Return the index of the first new frame, an i64 for each batch, [batch, 1 …]."""
     if not node.has(2):
         return node.constant(np.zeros((1,) * cache.rank, np.int64), "begin")
-    start = node.cast(node.input(2), np.dtype(np.int64), "index")
+    start = node.cast(node.input(2), I64, "index")
     shape = (*node.fact(2).shape, *(TDim.of(1),) * (cache.rank - 1))
     return node.wire(Reshape(shape), [start], "begin")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.declutter.conditions import uniform_value
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import I64, Array
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.gather_progression import strip_clamp
@@ -209,7 +209,7 @@ def before_bound(
     if bound.is_const:
         if int(bound) <= 0:
             return None
-        places = node.wire(Range(0, 1, size, np.dtype(np.int64)), [], f"{suffix}_place")
+        places = node.wire(Range(0, 1, size, I64), [], f"{suffix}_place")
         places = node.wire(Reshape(line), [places], f"{suffix}_places")
         return node.apply(
             "less", places, node.constant(np.array(int(bound), np.int64), f"{suffix}_bound"), suffix=suffix

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, is_symbolic, volume
+from pulse.facts import I64, Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.infer.inference_node import same_type_and_rank, same_type_and_shape
 from pulse.infer.node_context import NodeContext
@@ -38,7 +38,7 @@ def one_hot(node: NodeContext) -> OutletId:
     if len(values) != 2:
         raise node.error(f"its values must be two, off and on, got {len(values)}")
     axis = node.axis(node.integer("axis", -1), indices.rank + 1)
-    positions = node.cast(node.input(0), np.dtype(np.int64), "indices")
+    positions = node.cast(node.input(0), I64, "indices")
     below = node.apply("less", positions, 0, suffix="below")
     from_end = node.apply("add", positions, depth, suffix="wrapped")
     positions = node.apply("where", below, from_end, positions, suffix="positions")

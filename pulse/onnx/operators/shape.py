@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from pulse.dim import ONE
-from pulse.facts import Shape, volume
+from pulse.facts import I64, Shape, volume
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
 from pulse.infer.inference_node import InferenceNode, same_type_and_rank
@@ -120,20 +118,17 @@ def element_count(node: NodeContext) -> OutletId:
     return node.dim_constant(volume(node.fact(0).shape))
 
 
-INT64 = np.dtype(np.int64)
-
-
 @rule("Shape", uniform=True)
 def infer_shape(node: InferenceNode) -> Iterator[FactRelation]:
     """One i64 for each axis."""
-    yield HasType([node.output], INT64)
+    yield HasType([node.output], I64)
     yield HasRank([node.output], 1)
 
 
 @rule("Size")
 def infer_size(node: InferenceNode) -> Iterator[FactRelation]:
     """One i64."""
-    yield HasType([node.output], INT64)
+    yield HasType([node.output], I64)
     yield HasRank([node.output], 0)
 
 

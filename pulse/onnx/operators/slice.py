@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_min
+from pulse.facts import I64
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode, same_type_and_rank
 from pulse.infer.node_context import NodeContext
@@ -80,7 +81,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     if {time, batch} != {0, 1}:
         raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
     frame_number = steps(node, fact.shape[time], "frames")
-    lengths = node.cast(node.input(1), np.dtype(np.int64), "lengths")
+    lengths = node.cast(node.input(1), I64, "lengths")
     if fact.shape[time].is_const:
         lengths = node.wire(RangeCheck(0, int(fact.shape[time])), [lengths], "limited")
     column = node.wire(AddAxis(1), [lengths], "column")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pulse.dim import Ratio, TDim, dim_max
-from pulse.facts import DType, is_symbolic
+from pulse.facts import I64, DType, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -67,7 +67,7 @@ def range_(node: NodeContext) -> OutletId:
         return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
     dtype = node.fact(0).dtype
     ends = [Ratio.of(value.reshape(()).item()) for value in numbers]
-    return _symbolic_range(node, ends, dtype if dtype.kind == "f" else np.dtype(np.int64))
+    return _symbolic_range(node, ends, dtype if dtype.kind == "f" else I64)
 
 
 def _count(node: NodeContext, ratio: float) -> int:
@@ -88,7 +88,7 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
         raise node.error(
             f"it begins at {start} and goes in steps of {delta}; begin at a constant, or count in integers"
         )
-    multiples = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "multiples")
+    multiples = node.wire(Range(0, _number(delta), length, I64), [], "multiples")
     values = node.apply("add", multiples, node.dim_constant(start.num, "start"))
     return node.cast(values, dtype, "cast")
 
@@ -141,4 +141,4 @@ def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
     """Return the integers from 0 up to, not including, ``size``."""
     if size.is_const and node.affords(int(size)):
         return node.constant(np.arange(int(size)), name)
-    return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)
+    return node.wire(Range(0, 1, size, I64), [], name)

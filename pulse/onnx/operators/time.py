@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import I64, Array
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.time import Delay, LastFrames
@@ -84,9 +84,9 @@ def write_table_rows(w: NodeWriter, op: TableRows) -> str:
     """Look up rows by position; positions outside the table belong to no frame of the stream."""
     rows = w.clock.positions(op.frames, -op.offset, op.frames)
     if op.step_size != 1:
-        rows = w.emit("Mul", [rows, w.number(op.step_size, np.dtype(np.int64), "step")], "scaled")
+        rows = w.emit("Mul", [rows, w.number(op.step_size, I64, "step")], "scaled")
     if op.start != 0:
-        rows = w.emit("Add", [rows, w.number(op.start, np.dtype(np.int64), "start")], "moved")
+        rows = w.emit("Add", [rows, w.number(op.start, I64, "start")], "moved")
     clamped = w.emit("Max", [rows, w.clock.number(0)], "clamped")
     last = w.clock.number(w.sizes()[op.axis] - 1)
     return w.emit("Gather", [w.inputs[0], w.emit("Min", [clamped, last], "rows")], axis=op.axis)

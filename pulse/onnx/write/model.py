@@ -13,7 +13,7 @@ from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_infere
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import WriteError
-from pulse.facts import TypedFact
+from pulse.facts import I64, TypedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
 from pulse.metadata import (
@@ -168,7 +168,7 @@ class _Export:
             inputs.append(value_info(pair.read, pair.initial.dtype, pair.initial.shape))
             results.append(value_info(pair.write, pair.initial.dtype, pair.initial.shape))
         if self._clock.end is not None:
-            inputs.append(value_info(self._clock.end, np.dtype(np.int64), ()))
+            inputs.append(value_info(self._clock.end, I64, ()))
         port_names = {value.name for value in (*inputs, *results)}
         graph = helper.make_graph(
             writer.nodes,

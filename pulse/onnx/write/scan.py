@@ -3,17 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-import numpy as np
-
 from pulse.dim import TDim
-from pulse.facts import DType
+from pulse.facts import BOOL, DType
 from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.ops.scan import ScanAxis
 from pulse.support.record import record
-
-BOOL = np.dtype(np.bool_)
 
 
 @record(eq=False)

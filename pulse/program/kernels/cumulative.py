@@ -7,7 +7,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
-from pulse.program.kernels.dtypes import F32, F64, I32, I64, width_of
+from pulse.program.kernels.dtypes import F32_CODE, F64_CODE, I32_CODE, I64_CODE, width_of
 from pulse.program.kernels.time import stream_span
 
 
@@ -37,7 +37,9 @@ class CumSumRow(Instruction):
     reload: bool
 
     def reaches(self) -> Iterator[Reach]:
-        require(self.dtype in (F32, F64, I64, I32), f"sums of elements of type {self.dtype}")
+        require(
+            self.dtype in (F32_CODE, F64_CODE, I64_CODE, I32_CODE), f"sums of elements of type {self.dtype}"
+        )
         width = width_of(self.dtype)
         yield self.x, (run(self.T, self.step_x) + table(self.columns_x, self.M)) * width
         yield self.y, (run(self.T, self.step_y) + table(self.columns_y, self.M)) * width
@@ -71,11 +73,11 @@ def cum_sum(row: CumSumRow) -> None:
     if row.reload and row.clock[0] == 0:
         for m in range(row.M):
             as_i64(sums)[m] = 0
-    if dtype == F32:
+    if dtype == F32_CODE:
         running_sums(row, as_f32(x), as_f32(y), as_f64(sums), start, stop)
-    elif dtype == F64:
+    elif dtype == F64_CODE:
         running_sums(row, as_f64(x), as_f64(y), as_f64(sums), start, stop)
-    elif dtype == I64:
+    elif dtype == I64_CODE:
         running_sums(row, as_i64(x), as_i64(y), as_i64(sums), start, stop)
     else:
         running_sums(row, as_i32(x), as_i32(y), as_i64(sums), start, stop)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-F32, F64, I64, I32, U8, I8, BOOL, I16 = range(8)
+F32_CODE, F64_CODE, I64_CODE, I32_CODE, U8_CODE, I8_CODE, BOOL_CODE, I16_CODE = range(8)
 """The code of each type."""
 CODES = {
     np.dtype(dtype): code
@@ -15,4 +15,4 @@ CODES = {
 
 def width_of(code: int) -> int:
     """Return the bytes of an element; 1 for an unknown code."""
-    return {F32: 4, F64: 8, I64: 8, I32: 4, I16: 2}.get(code, 1)
+    return {F32_CODE: 4, F64_CODE: 8, I64_CODE: 8, I32_CODE: 4, I16_CODE: 2}.get(code, 1)

@@ -24,7 +24,16 @@ from pulse.jit.rows.instruction import Instruction, Operand, RowFields, reads, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.blocks import load_even_part
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
+from pulse.program.kernels.dtypes import (
+    BOOL_CODE,
+    F32_CODE,
+    F64_CODE,
+    I8_CODE,
+    I16_CODE,
+    I32_CODE,
+    I64_CODE,
+    width_of,
+)
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 __all__ = ["OPCODES", "chain", "chain64"]
@@ -120,7 +129,7 @@ class ChainRow(Instruction):
 
     def width(self, part: ChainInput) -> int:
         """Return the bytes of an element."""
-        return 1 if part.dtype == BOOL else 4
+        return 1 if part.dtype == BOOL_CODE else 4
 
     def reaches(self) -> Iterator[Reach]:
         require(1 <= self.input_count <= MAX_INPUTS, f"{self.input_count} inputs")
@@ -155,7 +164,7 @@ apply_float64 = dispatcher("apply_float64", [(scalar, False) for _, scalar in MI
 @device
 def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
     """Set ``d[i] = operand[start + i*step]``, i < count; may write up to 15 elements more."""
-    if part.dtype == BOOL:
+    if part.dtype == BOOL_CODE:
         q = part.tensor + start
         for i in range(count):
             d[i] = 1.0 if q[i * step] != 0 else 0.0
@@ -186,7 +195,7 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
 @device
 def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
     """Set ``operand[start + i*step] = r[i]``, i < count; may read up to 15 more elements of r."""
-    if part.dtype == BOOL:
+    if part.dtype == BOOL_CODE:
         q = part.tensor + start
         for i in range(count):
             q[i * step] = 1 if r[i] != 0 else 0
@@ -210,21 +219,25 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
     step2, step3 = part.step2, part.step3
     if step2 == step3 * columns:  # the rows form one row, or all elements are the same
         load_row(part, start, step3, rows * columns, d)
-    elif step3 == 1 and columns == LANES and part.dtype == F32:  # an element of sixteen interleaved streams
+    elif (
+        step3 == 1 and columns == LANES and part.dtype == F32_CODE
+    ):  # an element of sixteen interleaved streams
         p = as_f32(part.tensor) + start
         for r in range(rows):
             vstore(d, r * LANES, vload(p, r * step2))
-    elif step2 == 0 and step3 == 1 and (columns == 2 or columns == 8) and part.dtype == F32:  # equal rows
+    elif (
+        step2 == 0 and step3 == 1 and (columns == 2 or columns == 8) and part.dtype == F32_CODE
+    ):  # equal rows
         p = as_f32(part.tensor) + start
         repeated = vbroadcast_twos(p, 0) if columns == 2 else vload_eights(p, 0, 0, 2)
         for i in range(0, rows * columns, LANES):
             vstore(d, i, repeated)
-    elif step3 == 1 and part.dtype == F32:
+    elif step3 == 1 and part.dtype == F32_CODE:
         p = as_f32(part.tensor) + start
         for r in range(rows):
             for i in range(0, columns, LANES):
                 vstore(d, r * columns + i, vload_part(p, r * step2 + i, columns - i))
-    elif step2 == 1 and step3 == 0 and columns == 2 and part.dtype == F32:
+    elif step2 == 1 and step3 == 0 and columns == 2 and part.dtype == F32_CODE:
         p = as_f32(part.tensor) + start
         for r in range(0, rows, LANES):
             v = vload_part(p, r, rows - r)
@@ -242,7 +255,7 @@ def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Point
     if rows == 1 or step2 == step3 * columns:  # the rows form one row
         store_row(part, start, step3, rows * columns, r)
         return
-    if step3 == 1 and part.dtype == F32:
+    if step3 == 1 and part.dtype == F32_CODE:
         p = as_f32(part.tensor) + start
         if columns == LANES:
             for i in range(rows):
@@ -265,7 +278,7 @@ def element_index(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
 @device
 def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
     """Return whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
-    return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32
+    return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32_CODE
 
 
 @kernel
@@ -339,23 +352,23 @@ def load_elements(p: Pointer, step: int, count: int, d: Pointer) -> None:
 def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
     """Set ``d[i] = operand[start + i*step]``, i < count, from any dtype."""
     tensor, dtype = part.tensor, part.dtype
-    if dtype == F32:
+    if dtype == F32_CODE:
         load_elements(as_f32(tensor) + start, step, count, d)
-    elif dtype == F64:
+    elif dtype == F64_CODE:
         load_elements(as_f64(tensor) + start, step, count, d)
-    elif dtype == I64:
+    elif dtype == I64_CODE:
         load_elements(as_i64(tensor) + start, step, count, d)
-    elif dtype == I32:
+    elif dtype == I32_CODE:
         load_elements(as_i32(tensor) + start, step, count, d)
-    elif dtype == I16:
+    elif dtype == I16_CODE:
         load_elements(as_i16(tensor) + start, step, count, d)
     else:
         q8 = tensor + start
         for i in range(count):
             value = int(q8[i * step])
-            if dtype == I8 and value > 127:
+            if dtype == I8_CODE and value > 127:
                 value -= 256
-            if dtype == BOOL and value != 0:
+            if dtype == BOOL_CODE and value != 0:
                 value = 1
             d[i] = value
 
@@ -371,26 +384,26 @@ def store_elements(r: Pointer, p: Pointer, step: int, count: int) -> None:
 def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
     """Set ``operand[start + i*step] = r[i]`` in any dtype; integers are truncated towards zero, bool is ``!= 0``."""
     tensor, dtype = part.tensor, part.dtype
-    if dtype == F32:
+    if dtype == F32_CODE:
         store_elements(r, as_f32(tensor) + start, step, count)
-    elif dtype == F64:
+    elif dtype == F64_CODE:
         store_elements(r, as_f64(tensor) + start, step, count)
-    elif dtype == I64:
+    elif dtype == I64_CODE:
         q64 = as_i64(tensor) + start
         for i in range(count):
             q64[i * step] = whole_number(r[i])
-    elif dtype == I32:
+    elif dtype == I32_CODE:
         q32 = as_i32(tensor) + start
         for i in range(count):
             q32[i * step] = wrap(whole_number(r[i]), 32)
-    elif dtype == I16:
+    elif dtype == I16_CODE:
         q16 = as_i16(tensor) + start
         for i in range(count):
             q16[i * step] = wrap(whole_number(r[i]), 16)
     else:
         q8 = tensor + start
         for i in range(count):
-            if dtype == BOOL:
+            if dtype == BOOL_CODE:
                 q8[i * step] = 1 if r[i] != 0 else 0
             else:
                 q8[i * step] = whole_number(r[i]) & 255

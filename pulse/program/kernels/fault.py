@@ -9,7 +9,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.dtypes import F32, F64, I16, I32, I64, U8, width_of
+from pulse.program.kernels.dtypes import F32_CODE, F64_CODE, I16_CODE, I32_CODE, I64_CODE, U8_CODE, width_of
 
 BETWEEN, WITHIN, NONZERO = range(3)
 """The modes of ``CountFaultsRow``: reals between two numbers, integers within two, integers that are not zero."""
@@ -108,25 +108,25 @@ def count_run_faults(row: CountFaultsRow, start: int, count: int, step: int) -> 
     """Return the number of faults in one run of the operand."""
     x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
     faults = 0
-    if dtype == F32:
+    if dtype == F32_CODE:
         faults = count_reals_outside(as_f32(x) + start, count, step, row.above, row.below)
-    elif dtype == F64:
+    elif dtype == F64_CODE:
         faults = count_reals_outside(as_f64(x) + start, count, step, row.above, row.below)
-    elif dtype == I64 and mode == NONZERO:
+    elif dtype == I64_CODE and mode == NONZERO:
         faults = count_zeros(as_i64(x) + start, count, step)
-    elif dtype == I64:
+    elif dtype == I64_CODE:
         faults = count_integers_outside(as_i64(x) + start, count, step, low, high)
-    elif dtype == I32 and mode == NONZERO:
+    elif dtype == I32_CODE and mode == NONZERO:
         faults = count_zeros(as_i32(x) + start, count, step)
-    elif dtype == I32:
+    elif dtype == I32_CODE:
         faults = count_integers_outside(as_i32(x) + start, count, step, low, high)
-    elif dtype == I16 and mode == NONZERO:
+    elif dtype == I16_CODE and mode == NONZERO:
         faults = count_zeros(as_i16(x) + start, count, step)
-    elif dtype == I16:
+    elif dtype == I16_CODE:
         faults = count_integers_outside(as_i16(x) + start, count, step, low, high)
     elif mode == NONZERO:
         faults = count_zeros(x + start, count, step)
-    elif dtype == U8:
+    elif dtype == U8_CODE:
         faults = count_integers_outside(x + start, count, step, low, high)
     else:
         faults = count_bytes_outside(x + start, count, step, low, high)

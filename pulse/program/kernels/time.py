@@ -13,7 +13,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, sign_extend
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
+from pulse.program.kernels.dtypes import BOOL_CODE, F32_CODE, F64_CODE, I16_CODE, I32_CODE, I64_CODE, width_of
 
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 """What ``FillEndsRow`` writes outside the stream, by number."""
@@ -179,20 +179,20 @@ def positions(row: PositionsRow) -> None:
     """Run ``write_ramp`` for the element type of y."""
     y, pulse, dtype, real_start, real_step = row.y, row.P, row.dtype, row.real_start, row.real_step
     start, step, first = row.start, row.step, row.clock[0] * row.P - row.offset
-    if dtype == F32:
+    if dtype == F32_CODE:
         write_ramp(as_f32(y), pulse, first, real_start, real_step)
-    elif dtype == F64:
+    elif dtype == F64_CODE:
         write_ramp(as_f64(y), pulse, first, real_start, real_step)
-    elif dtype == I64:
+    elif dtype == I64_CODE:
         write_ramp(as_i64(y), pulse, first, start, step)
     else:
         for i in range(pulse):
             value = start + (first + i) * step
-            if dtype == I32:
+            if dtype == I32_CODE:
                 as_i32(y)[i] = sign_extend(value, 32)
-            elif dtype == I16:
+            elif dtype == I16_CODE:
                 as_i16(y)[i] = sign_extend(value, 16)
-            elif dtype == BOOL:
+            elif dtype == BOOL_CODE:
                 y[i] = 1 if value != 0 else 0
             else:
                 y[i] = value & 255

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import CompileError
-from pulse.facts import Array, DType, dtype_name
+from pulse.facts import BOOL, F32, Array, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
@@ -42,7 +42,7 @@ MAX_CHAINED_FUNCTIONS = 48
 SQUARE_REDUCTIONS = ("sum", "mean")
 """The reductions of squares that are one row, if a kept axis is innermost."""
 
-_SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
+_SIMD = {F32, BOOL}
 """The types that ``ChainRow`` computes in vectors; with any other type, it is ``Chain64Row``."""
 
 

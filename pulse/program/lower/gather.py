@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from pulse.errors import CompileError
-from pulse.facts import Array
+from pulse.facts import I32, I64, Array
 from pulse.graph import OutletId
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
@@ -47,7 +47,7 @@ def _emit_lookup(
     lowering: Lowering, outlet: OutletId, x: Value, indices: Value, axis: int, rank: int, width: int
 ) -> Value:
     """Gather entries of one axis; the axes of the indices, ``width`` of them, take its place."""
-    if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
+    if indices.dtype not in (I64, I32):
         raise CompileError(f"{lowering.node_name}: indices must be i64 or i32")
     leading_axes, trailing_axes = list(range(axis)), list(range(axis + 1, rank))
     if not _is_gatherable(x, leading_axes, trailing_axes):

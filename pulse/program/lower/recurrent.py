@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.facts import Array
+from pulse.facts import F32, Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_gates import CellKind
@@ -119,7 +119,7 @@ def _cell_fields(
     cell_fields |= {"W": weights, "scales": scales}
     if instruction.packed < instruction.gates:
         last, last_scales = _pack(lowering, r, size, instruction.packed, 1, codes)
-        scratch = lowering.allocate_temporary((2, size), np.dtype(np.float32))
+        scratch = lowering.allocate_temporary((2, size), F32)
         cell_fields |= {"last": last, "last_scales": last_scales, "scratch": scratch}
     if op.cell.resets_product:
         cell_fields["bias"] = lowering.add_constant(recurrent)
@@ -150,7 +150,7 @@ def _memory_fields(lowering: Lowering, node: PulsedNode, op: Recurrent, c: Value
 def _sums_of_codes(lowering: Lowering, size: int, gates: int) -> dict[str, Any]:
     """Return the fields with scratch for the recurrent sums of a frame, and their initial values."""
     return {
-        "sums": lowering.allocate_temporary((gates, size), np.dtype(np.float32)),
+        "sums": lowering.allocate_temporary((gates, size), F32),
         "zeros": lowering.add_constant(np.zeros(gates * size, np.float32)),
     }
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pulse.facts import Array
+from pulse.facts import F32, Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import RecurrentStream
@@ -32,7 +32,7 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
     """Emit one instruction for all nodes; return the results of each."""
     frames, batch, hidden = lowering.fact(OutletId(nodes[0].id)).sizes
     width, op = width_of(hidden), layer_of(nodes[0])
-    x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))
+    x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), F32)
     bias = np.zeros((LANES // width, width), np.float32)
     for layer, node in enumerate(nodes):
         _emit_projection(lowering, node, x.view(x.shape[1:], x.strides[1:], layer * x.strides[0]))
@@ -44,7 +44,7 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
         if times.reload
         else (lowering.add_constant(np.zeros(LANES, np.float32)), 0)
     )
-    y = lowering.allocate_temporary((frames, batch, LANES), np.dtype(np.float32))
+    y = lowering.allocate_temporary((frames, batch, LANES), F32)
     row_class = GruFoursRow if width == 4 else GruEightsRow
     lowering.emit(
         row_class(
@@ -97,7 +97,7 @@ def _allocate_state(
     """Allocate the states of all layers [B, 16]; return them and their timing."""
     op = nodes[0].op
     if not isinstance(op, RecurrentStream):
-        return lowering.allocate_temporary((batch, LANES), np.dtype(np.float32)), restart_each_pulse(lowering)
+        return lowering.allocate_temporary((batch, LANES), F32), restart_each_pulse(lowering)
     initial, reload = np.zeros((batch, LANES), np.float32), False
     for layer, node in enumerate(nodes):
         assert isinstance(node.op, RecurrentStream)

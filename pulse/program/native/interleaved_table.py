@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from pulse.facts import Array
+from pulse.facts import F32, Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.time import TickRow
@@ -97,7 +95,7 @@ class Exchange:
 
 def _words(region: Region, byte: int, count: int) -> Value:
     """Return a tensor of words from a byte on."""
-    return Value(Buffer(region, count * LANE_WORD, byte), 0, (count,), (1,), np.dtype(np.float32))
+    return Value(Buffer(region, count * LANE_WORD, byte), 0, (count,), (1,), F32)
 
 
 def interleave(program: NativeExecutable) -> InterleavedTable:

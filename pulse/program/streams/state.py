@@ -129,7 +129,7 @@ class State(ABC):
 
     @abstractmethod
     def _set_memory_bytes(self, memory: bytes) -> None:
-        """Restore what ``_memory_bytes`` returned, and set ``changing``. Raises InputError, before that: the size differs."""
+        """Restore what ``_memory_bytes`` returned; sets ``changing``. Raises InputError, before: the size differs."""
 
     @abstractmethod
     def _copy_memory(self) -> Any:

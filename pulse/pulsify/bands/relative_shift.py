@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from pulse.dim import Symbol, TDim
-from pulse.facts import Array, Shape
+from pulse.facts import I64, Array, Shape
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast, Elementwise
@@ -199,7 +199,7 @@ def join_positions(
         scores = _order_matrices(patch, scores, relative_scores.order, batch, name)
     fact = patch.graph.fact(scores)
     rows = fact.shape[-2]
-    steps = wire(f"{name}.steps", Range(0, 1, rows, np.dtype(np.int64)), [])[0]
+    steps = wire(f"{name}.steps", Range(0, 1, rows, I64), [])[0]
     column = wire(f"{name}.column", AddAxis(1), [steps])[0]
     positions = patch.add_constant(f"{name}.places", np.arange(width, dtype=np.int64))
     size = patch.add_constant(f"{name}.width", np.array(width, np.int64))

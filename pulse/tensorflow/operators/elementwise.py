@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import is_symbolic
+from pulse.facts import F32, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode, same_type_and_shape
 from pulse.infer.relations import FactRelation, HasType
@@ -201,7 +201,7 @@ def cast(node: TensorflowNode) -> OutletId:
 
 def complex_of(node: TensorflowNode) -> OutletId:
     """Return a real tensor as a complex one."""
-    real = node.cast(node.input(0), np.dtype(np.float32), "real")
+    real = node.cast(node.input(0), F32, "real")
     return pair(node, real, node.apply("sub", real, real, suffix="zero"))
 
 

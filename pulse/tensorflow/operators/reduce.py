@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from pulse.facts import BOOL, I32, I64
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
@@ -51,16 +52,16 @@ def logic(node: TensorflowNode) -> OutletId:
     axes = _axes(node)
     if not axes:
         return node.input(0)
-    numbers = node.wire(Cast(np.dtype(np.int32)), [node.input(0)], "numbers")
+    numbers = node.wire(Cast(I32), [node.input(0)], "numbers")
     result = node.wire(Reduce(LOGIC[node.op_type], axes, node.flag("keep_dims")), [numbers], "reduced")
-    return node.wire(Cast(np.dtype(np.bool_)), [result])
+    return node.wire(Cast(BOOL), [result])
 
 
 @tensorflow_op(*EXTREMES)
 def arg_reduce(node: TensorflowNode) -> OutletId:
     """Wire the first index of the largest or smallest entry of an axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
-    dtype = node.require_dtype("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
+    dtype = node.require_dtype("output_type") if "output_type" in node.attributes else I64
     op = ArgReduce(EXTREMES[node.op_type], axis, False, False)
     if dtype == np.int64:
         return node.wire(op, [node.input(0)])

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pulse.facts import I64
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx_all
 from pulse.ops.shape import AddAxis
@@ -17,10 +18,9 @@ def band_part(node: TensorflowNode) -> OutletId:
     if fact.rank < 2:
         raise node.error(f"{fact} is not a matrix")
     below, above = node.integer_at(1, "num_lower"), node.integer_at(2, "num_upper")
-    i64 = np.dtype(np.int64)
-    row = node.wire(Range(0, 1, fact.shape[-2], i64), [], "row")
+    row = node.wire(Range(0, 1, fact.shape[-2], I64), [], "row")
     rows = node.wire(AddAxis(1), [row], "rows")
-    columns = node.wire(Range(0, 1, fact.shape[-1], i64), [], "columns")
+    columns = node.wire(Range(0, 1, fact.shape[-1], I64), [], "columns")
     inside: list[OutletId] = []
     for name, limit, pair in (("below", below, (rows, columns)), ("above", above, (columns, rows))):
         if limit >= 0:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pulse.dim import TDim
+from pulse.facts import F64
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
@@ -19,7 +20,7 @@ from pulse.tflite.codes import (
     rescale_codes,
 )
 from pulse.tflite.multipliers import multiply_rounding_twice
-from pulse.tflite.node import F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.quantize import encode
 from pulse.tflite.read.file import TENSOR_TYPES
 from pulse.tflite.registry import tflite_op

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pulse.facts import Array
+from pulse.facts import F64, Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
@@ -25,7 +25,7 @@ from pulse.tflite.codes import (
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
 from pulse.tflite.multipliers import multiply, multiply_rounding_twice
-from pulse.tflite.node import F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import finish_output
 from pulse.tflite.registry import tflite_op
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import MAX_EXACT_F32, Array
+from pulse.facts import F64, MAX_EXACT_F32, Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose, matrix_transpose
@@ -23,7 +23,7 @@ from pulse.tflite.codes import (
 )
 from pulse.tflite.hybrid import dequantize_sums, row_codes
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
-from pulse.tflite.node import F64, TfliteNode, subtract_zero
+from pulse.tflite.node import TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import read_bias, read_kernel
 from pulse.tflite.registry import tflite_op
 

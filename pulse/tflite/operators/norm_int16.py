@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pulse.facts import Array
+from pulse.facts import F32, F64, Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
 from pulse.tflite.int16_tables import interpolated_table
 from pulse.tflite.multipliers import multiply_rounding_twice
-from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The smallest and the largest 16-bit code."""

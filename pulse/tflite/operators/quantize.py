@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from pulse.facts import F32
 from pulse.graph import OutletId
 from pulse.tflite.codes import NONE, quantized_output, requantize, rescale_codes
-from pulse.tflite.node import F32, TfliteNode
+from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
 
 

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import F32, F64, Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.slice import Slice
@@ -20,7 +20,7 @@ from pulse.support.record import record
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code, multiply_rows
 from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
-from pulse.tflite.node import F32, F64, TfliteNode, subtract_zero
+from pulse.tflite.node import TfliteNode, subtract_zero
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15

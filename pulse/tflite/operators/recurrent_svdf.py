@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import F32, F64, Array
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.matmul import MatMul
@@ -11,7 +11,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.tflite.codes import activate, exact_sum, largest_code, rescale_codes
-from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.conv import read_bias, read_kernel
 from pulse.tflite.operators.recurrent_hybrid import multiply_rows, read_rows
 from pulse.tflite.registry import tflite_op

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
+from pulse.facts import BOOL, F32, F64
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tflite.codes import clamp, clamp_wide, quantized_output, requantize
 from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
-from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import finish_output
 from pulse.tflite.registry import tflite_op
 
@@ -71,7 +72,7 @@ def logical(node: TfliteNode) -> OutletId:
     y = node.wire(
         Reduce(kind, axes, node.flag("KeepDims")), [node.cast(node.input(0), F32, "number")], "value"
     )
-    return node.wire(Cast(np.dtype(np.bool_)), [y])
+    return node.wire(Cast(BOOL), [y])
 
 
 @tflite_op("ARG_MAX", "ARG_MIN")

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
-from pulse.facts import dtype_name
+from pulse.facts import F32, I64, dtype_name
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp, short_text
 from pulse.infer.translators import wire_node
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
-from pulse.tflite.node import F32, I64, Body, TfliteNode
+from pulse.tflite.node import Body, TfliteNode
 from pulse.tflite.operators import families as families
 from pulse.tflite.read.file import Tensor
 from pulse.tflite.registry import STATES, TRANSLATORS

@@ -11,7 +11,7 @@ import numpy as np
 
 from pulse.dim import SymbolScope
 from pulse.errors import LoadError, PulseWarning
-from pulse.facts import Array, TypedFact
+from pulse.facts import F32, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.inputs import DeclaredInput, check_given, input_facts
@@ -20,7 +20,7 @@ from pulse.metadata import Codes, codes_entry
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
 from pulse.support.wording import spell
-from pulse.tflite.node import F32, subtract_zero
+from pulse.tflite.node import subtract_zero
 from pulse.tflite.read.dilation import merge_dilation
 from pulse.tflite.read.file import Operator, Subgraph, SubgraphSignature, Tensor, TfliteFile, parse
 from pulse.tflite.read.op import FromWire, TfliteOp, ToWire, is_converted

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.facts import Array
+from pulse.facts import I64, Array
 from pulse.models import TypedModel
 from pulse.ops.arithmetic import (
     NATIVE,
@@ -30,7 +30,6 @@ from tests.pulse.model_builder import ModelBuilder
 pytestmark = pytest.mark.full_proofs
 
 F = np.float32
-I64 = np.dtype(np.int64)
 
 
 def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
-from pulse.program.kernels.dtypes import F32
+from pulse.program.kernels.dtypes import F32_CODE
 from pulse.program.kernels.elementwise import CHAIN_LOOPS, ChainInput, ChainOutput, ChainRow
 from pulse.program.lower.interleaved.lowering import (
     InterleavedLowering,
@@ -21,7 +21,7 @@ from pulse.program.table.memory import Region, Value
 def interleave_chain(lowering: InterleavedLowering, row: ChainRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     parts: list[ChainInput] = [*row.inputs, row.output]
-    if any(part.dtype != F32 for part in parts):
+    if any(part.dtype != F32_CODE for part in parts):
         raise NotInterleavedError("functions of other types than f32")
     tensors: list[Value] = []
     strides: list[tuple[int, ...]] = []
@@ -37,7 +37,7 @@ def interleave_chain(lowering: InterleavedLowering, row: ChainRow) -> Iterator[I
     loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
     for offsets, inner in loops.merge().move_longest_inside().inner_loops(CHAIN_LOOPS):
         operand_fields: list[dict[str, Any]] = [
-            {"tensor": advance(tensor, offset), "dtype": F32, **number_fields("step", steps)}
+            {"tensor": advance(tensor, offset), "dtype": F32_CODE, **number_fields("step", steps)}
             for tensor, offset, steps in zip(tensors, offsets, inner.strides)
         ]
         yield ChainRow(

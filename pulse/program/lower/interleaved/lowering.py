@@ -5,7 +5,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pulse.facts import Array
+from pulse.facts import F32, Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.fields import fields_of
 from pulse.jit.rows.instruction import Instruction, number_fields
@@ -80,7 +80,7 @@ class InterleavedLowering:
         words = target.size // LANE_WORD
         if byte % LANE_WORD:
             raise NotInterleavedError("elements smaller than a word")
-        return Value(target, byte // LANE_WORD * LANES, (words,), (1,), np.dtype(np.float32))
+        return Value(target, byte // LANE_WORD * LANES, (words,), (1,), F32)
 
     def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:

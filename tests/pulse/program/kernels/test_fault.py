@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pulse.facts import I32, I64
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.check import Check, conversion_check
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, CountFaultsRow
@@ -10,7 +11,6 @@ from tests.pulse.program.kernels.rows import run_both
 
 CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4, "int8": 5, "int16": 7}
 SHAPE = (6, 2, 3, 5)
-I64, I32 = np.dtype(np.int64), np.dtype(np.int32)
 
 
 def values(dtype: str) -> np.ndarray:
