@@ -107,7 +107,7 @@ class Session:
     @property
     def pending_frames(self) -> int:
         """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
-        return self._input_blocks.pending_frames
+        return self._input_blocks.max_pending_frames
 
     @property
     def pulses(self) -> int:
@@ -185,7 +185,7 @@ class Session:
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), state.mark()
         try:
             self._begin_change()
-            results = state.flush(input_blocks.waiting_arrays(), fill)
+            results = state.flush(input_blocks.pending_arrays(), fill)
             input_blocks.clear()
             output_trim.end = state.clock.end
             outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
@@ -224,12 +224,12 @@ class Session:
             *input_blocks.received_frames.values(),
             *output_trim.sent_frames.values(),
         ]
-        chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
-        return pack([*counters, *input_blocks.pending_by_input, *output_trim.held_frames], chunks)
+        sections = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
+        return pack([*counters, *input_blocks.pending_by_input, *output_trim.held_frames], sections)
 
     def restore(self, snapshot: bytes) -> None:
         """Restore a snapshot of the same model, pulse and backend. Raises InputError: nothing has changed."""
-        numbers, (state, *chunks) = unpack(snapshot)
+        numbers, (state, *sections) = unpack(snapshot)
         input_blocks, output_trim = self._input_blocks, self._output_trim
         inputs, outputs = len(input_blocks.received_frames), len(output_trim.sent_frames)
         received, sent = numbers[1 : 1 + inputs], numbers[1 + inputs : 1 + inputs + outputs]
@@ -237,7 +237,7 @@ class Session:
         pending, trims = other_numbers[:inputs], other_numbers[inputs:]
         sizes = [input_blocks.nbytes(pending) + last for last in output_trim.nbytes(trims)]
         fits = len(pending) == inputs and len(trims) == len(output_trim.held_frames)
-        if not fits or [len(chunk) for chunk in chunks] not in sizes:
+        if not fits or [len(section) for section in sections] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         changing = self._changing
         self._begin_change()
@@ -246,8 +246,8 @@ class Session:
         except InputError:
             self._changing = changing
             raise
-        input_blocks.load(received, pending, chunks)
-        output_trim.load(sent, trims, chunks[inputs:])
+        input_blocks.load(received, pending, sections)
+        output_trim.load(sent, trims, sections[inputs:])
         output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
         self._end_change()
 

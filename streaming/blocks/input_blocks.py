@@ -62,12 +62,12 @@ class InputBlocks:
         return min(int(count / self._queues[name].port.rate) for name, count in self.received_frames.items())
 
     @property
-    def pending_frames(self) -> int:
+    def max_pending_frames(self) -> int:
         """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
         return max(int(queue.pending_frames / queue.port.rate) for queue in self._queues.values())
 
     @property
-    def complete_frames(self) -> int:
+    def min_pending_frames(self) -> int:
         """Frames of the symbol that wait for a pulse to fill, at the input that has fewest of them."""
         return min(int(queue.pending_frames / queue.port.rate) for queue in self._queues.values())
 
@@ -142,9 +142,9 @@ class InputBlocks:
             queue.keep()
         self._fed_queues.clear()
 
-    def waiting_arrays(self) -> dict[str, Array]:
+    def pending_arrays(self) -> dict[str, Array]:
         """Return views of all waiting frames."""
-        return {name: queue.waiting_frames() for name, queue in self._queues.items()}
+        return {name: queue.pending_block() for name, queue in self._queues.items()}
 
     def clear(self) -> None:
         """Forget the waiting frames."""
@@ -170,11 +170,11 @@ class InputBlocks:
         """Return the sizes of ``dump`` if this many frames of each input wait."""
         return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), pending)]
 
-    def load(self, received: Sequence[int], pending: Sequence[int], chunks: Sequence[bytes]) -> None:
+    def load(self, received: Sequence[int], pending: Sequence[int], sections: Sequence[bytes]) -> None:
         """Restore the waiting frames from ``received_frames``, ``pending_by_input`` and ``dump``."""
         self._received, self._passed_pulses = dict(zip(self._queues, received)), 0
-        for queue, chunk, frames in zip(self._queues.values(), chunks, pending):
-            queue.load(chunk, frames)
+        for queue, section, frames in zip(self._queues.values(), sections, pending):
+            queue.load(section, frames)
 
     def _check_limit(self, blocks: Mapping[str, Array], limit: int) -> None:
         counts = dict(self.received_frames)

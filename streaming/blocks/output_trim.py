@@ -129,22 +129,22 @@ class OutputTrim:
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
         return [*(array.tobytes() for array in self._held_back.values()), *last]
 
-    def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
+    def nbytes(self, held_frames: Sequence[int]) -> list[list[int]]:
         """Return the possible sizes of ``dump`` with this many held frames: before the first pulse, and after."""
         sizes = [
-            _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept_frames)
+            _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), held_frames)
         ]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
-    def load(self, sent_frames: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
+    def load(self, sent_frames: Sequence[int], held_frames: Sequence[int], sections: Sequence[bytes]) -> None:
         """Restore ``sent_frames``, ``held_frames`` and the bytes of ``dump``; the clock has ``pulses`` and ``end``."""
         self._sent_frames, self._passthrough_pulses = dict(zip(self._sent_frames, sent_frames)), 0
-        for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
-            frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
-            self._held_back = {**self._held_back, port.name: frames_kept}
+        for port, frames, section in zip(self._unsure.values(), held_frames, sections):
+            held = np.frombuffer(section, port.dtype).reshape(_shape(port, frames))
+            self._held_back = {**self._held_back, port.name: held}
         self._last = {
-            port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
-            for port, chunk in zip(self._final, chunks[len(kept_frames) :])
+            port.name: np.frombuffer(section, port.dtype).reshape(port.shape)
+            for port, section in zip(self._final, sections[len(held_frames) :])
         }
 
     def _take_certain(self, port: Port, array: Array) -> Array:

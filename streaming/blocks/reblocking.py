@@ -91,7 +91,7 @@ class Reblocker:
             self._append(remaining)
         self._block, self._taken_frames = self._nothing, 0
 
-    def waiting_frames(self) -> Array:
+    def pending_block(self) -> Array:
         """Return a view of all waiting frames. The block must be kept."""
         return frames_at(self._buffer, self.axis, self._start, self._stop)
 
@@ -101,7 +101,7 @@ class Reblocker:
 
     def dump(self) -> bytes:
         """Return the waiting frames as bytes. The block must be kept."""
-        return self.waiting_frames().tobytes()
+        return self.pending_block().tobytes()
 
     def load(self, memory: bytes, frames: int) -> None:
         """Restore the waiting frames from ``dump``."""
@@ -134,7 +134,7 @@ class Reblocker:
 
     def _move(self, frames: int) -> None:
         """Move the buffered frames to the beginning, of a larger buffer if this many more do not fit."""
-        source, capacity = self.waiting_frames(), self._buffer.shape[self.axis]
+        source, capacity = self.pending_block(), self._buffer.shape[self.axis]
         buffered = source.shape[self.axis]
         target = self._buffer
         if buffered + frames > max(capacity // 2, self.frames):

@@ -46,8 +46,7 @@ class ExecutorStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the statistics for JSON."""
-        values = field_values(self)
-        return json_value({"queueing": values.pop("waiting"), **values})
+        return json_value(field_values(self))
 
 
 _COUNTERS = tuple(

@@ -43,7 +43,7 @@ class StreamSteps:
         counters, end = self._counters, self._clock.end
         if not self._given_up:
             ahead = (
-                self._input_blocks.complete_frames
+                self._input_blocks.min_pending_frames
                 if end is None
                 else sum(rest.frames for _, rest in self._tail)
             )
@@ -123,7 +123,7 @@ class StreamSteps:
         Raises InputError: an output is not defined for a stream of 0 frames
         """
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
-        pulses = self._queue.end(self._input_blocks.waiting_arrays())
+        pulses = self._queue.end(self._input_blocks.pending_arrays())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
         frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse

@@ -44,7 +44,7 @@ class Definitions:
     timing: StreamTiming
 
 
-class CallReader:
+class AssignmentReader:
     """Reads calls into the graph of their position; ``spending`` counts the nodes that they unfold to."""
 
     def __init__(self, definitions: Definitions, spending: Spending) -> None:

@@ -9,7 +9,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import DType
 from pulse.nnef.operators.elementwise import parse_type
-from pulse.nnef.read.calls import EXTERNALS, CallReader, Definitions, flat_names, require_unassigned
+from pulse.nnef.read.calls import EXTERNALS, AssignmentReader, Definitions, flat_names, require_unassigned
 from pulse.nnef.read.files import NnefFiles
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire
 from pulse.nnef.read.parser import parse
@@ -70,7 +70,7 @@ class _DocumentReader:
 
     def __init__(self, definitions: Definitions, document: Document, spending: Spending) -> None:
         self._definitions, self._document = definitions, document
-        self._call_reader = CallReader(definitions, spending)
+        self._assignments = AssignmentReader(definitions, spending)
         self._timing = definitions.timing
         self._graph = GraphReader.begin(OPSET, trims=self._timing.symbol is not None)
         self._graph.names.used_names.update(self._timing.late_outputs)
@@ -98,7 +98,7 @@ class _DocumentReader:
     def _read_assignment(self, assignment: Assignment, scope: dict[str, NnefValue]) -> None:
         call, target = assignment.value, assignment.target
         if not isinstance(call, Call) or call.operator not in EXTERNALS:
-            self._call_reader.run([assignment], scope, self._graph)
+            self._assignments.run([assignment], scope, self._graph)
             return
         names = flat_names(target)
         position = Position(scope, self._graph, tuple(names), self._definitions.title, assignment.line)
@@ -108,7 +108,7 @@ class _DocumentReader:
         scope[target] = self._external(target, call, position)
 
     def _external(self, name: str, call: Call, position: Position) -> NnefWire:
-        node, graph = self._call_reader.node(call, position), self._graph
+        node, graph = self._assignments.node(call, position), self._graph
         shape = node.arguments["shape"]
         if not isinstance(shape, list):
             raise node.error("shape must be a list")

@@ -36,8 +36,6 @@ from pulse.program.kernels.dtypes import (
 )
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
-__all__ = ["OPCODES", "chain", "chain64"]
-
 CHAIN_LOOPS = 4
 """The loops of a chain."""
 MAX_INPUTS = 8

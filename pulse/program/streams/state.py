@@ -129,7 +129,10 @@ class State(ABC):
 
     @abstractmethod
     def _set_memory_bytes(self, memory: bytes) -> None:
-        """Restore what ``_memory_bytes`` returned; sets ``changing``. Raises InputError, before: the size differs."""
+        """Restore what ``_memory_bytes`` returned; sets ``changing``.
+
+        Raises InputError: the size differs; before anything changes
+        """
 
     @abstractmethod
     def _copy_memory(self) -> Any:

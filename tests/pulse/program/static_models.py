@@ -68,10 +68,10 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
         Region.STATE: program.initial.copy(),
         Region.ARENA: np.zeros(program.arena_bytes, np.uint8),
     }
-    for name, place in program.received:
+    for name, place in program.input_places:
         place.view(regions[place.region])[...] = feeds[name]
     run_python(program.unlinked, list(regions.values()))
-    return {name: place.view(regions[place.region]).copy() for name, place in program.sent}
+    return {name: place.view(regions[place.region]).copy() for name, place in program.output_places}
 
 
 def fixed_specs(feeds: dict[str, Array]) -> dict[str, str]:

@@ -48,20 +48,20 @@ def test_pulses_are_slices_of_each_input(blocks: InputBlocks, rng: np.random.Gen
 def test_pending_frames_count_the_fullest_input(blocks: InputBlocks, rng: np.random.Generator) -> None:
     blocks.feed(sounds(rng, fast=30, slow=2))
     blocks.keep()
-    assert (blocks.pending_frames, blocks.complete_frames) == (7, 2)
+    assert (blocks.max_pending_frames, blocks.min_pending_frames) == (7, 2)
     assert blocks.pending_by_input == [30, 2]
 
 
 def test_rewinding_restores_frames_and_counts(blocks: InputBlocks, rng: np.random.Generator) -> None:
     blocks.feed(sounds(rng, fast=5, slow=1))
     blocks.keep()
-    before = {name: array.copy() for name, array in blocks.waiting_arrays().items()}
+    before = {name: array.copy() for name, array in blocks.pending_arrays().items()}
     mark = blocks.mark()
     blocks.take(blocks.feed(sounds(rng, fast=20, slow=6)))
     blocks.keep()
     blocks.rewind(mark)
     assert blocks.received_frames == {"fast": 5, "slow": 1}
-    for name, array in blocks.waiting_arrays().items():
+    for name, array in blocks.pending_arrays().items():
         np.testing.assert_array_equal(array, before[name])
 
 

@@ -51,7 +51,7 @@ def test_pulses_and_waiting_frames_are_slices_of_the_whole(rng: np.random.Genera
             block[:] = np.nan
             counts["left pulses"] += ready
             np.testing.assert_array_equal(
-                queue.waiting_frames(), slice_of(whole, axis, taken, whole.shape[axis])
+                queue.pending_block(), slice_of(whole, axis, taken, whole.shape[axis])
             )
             assert queue.pending_frames == whole.shape[axis] - taken
             assert queue.is_empty == (whole.shape[axis] == taken)
@@ -66,7 +66,7 @@ def test_rewinding_gives_the_frames_of_the_mark_again(rng: np.random.Generator, 
     for _ in range(RUNS):
         queue = Reblocker(port(axis))
         for _ in range(BLOCKS):
-            waiting, mark = queue.waiting_frames().copy(), queue.mark()
+            waiting, mark = queue.pending_block().copy(), queue.mark()
             for _ in range(int(rng.integers(1, 4))):
                 queue.feed(next_noise(rng, *queue.shape(int(rng.integers(0, 3 * PULSE)))))
                 if queue.pending_frames >= PULSE:
@@ -74,7 +74,7 @@ def test_rewinding_gives_the_frames_of_the_mark_again(rng: np.random.Generator, 
                 queue.keep()
             if rng.integers(2):
                 queue.rewind(mark)
-                np.testing.assert_array_equal(queue.waiting_frames(), waiting)
+                np.testing.assert_array_equal(queue.pending_block(), waiting)
                 rewinds += waiting.size > 0
     assert rewinds > 300
 
@@ -88,7 +88,7 @@ def test_stored_frames_wait_in_another_queue(frames: int, rng: np.random.Generat
     memory = first.dump()
     assert len(memory) == first.nbytes(frames)
     second.load(memory, frames)
-    np.testing.assert_array_equal(second.waiting_frames(), block)
+    np.testing.assert_array_equal(second.pending_block(), block)
 
 
 @pytest.mark.parametrize(

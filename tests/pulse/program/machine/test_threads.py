@@ -131,7 +131,7 @@ class Rows:
         }
         self.memories[Region.STATE][:] = program.initial
         self.bases = np.array([memory.ctypes.data for memory in self.memories.values()], np.int64)
-        for name, place in program.received:
+        for name, place in program.input_places:
             place.view(self.memories[place.region])[...] = feed[name]
 
     def run(self, row: list[int]) -> None:
@@ -203,7 +203,7 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
             assert isinstance(program, NativeProgram)
             rows = Rows(program, feeds(program, 1)[0])
             for feed in feeds(program, 1, 1):
-                for name, place in program.received:
+                for name, place in program.input_places:
                     place.view(rows.memories[place.region])[...] = feed[name]
                 rows.compare((2, 3), reached)
     expected = {"product M", "product N", "product_bf16 N", "product_int8 M", "depthwise M", "fourier M"}

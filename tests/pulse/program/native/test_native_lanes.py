@@ -154,7 +154,7 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     monkeypatch.setattr(layer_lanes, "HAS_AVX512", eight)
     compiled = program(name, 1)
     assert isinstance(compiled, NativeProgram)
-    _, received = compiled.received[0]
+    _, input_place = compiled.input_places[0]
     regions = [
         [compiled.weights.copy(), compiled.initial.copy(), np.zeros(compiled.arena_bytes, np.uint8)]
         for _ in range(count)
@@ -162,12 +162,12 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     fed, states = [pulses(compiled, i, 2) for i in range(count)], [compiled.spawn() for _ in range(count)]
     for number in range(2):
         for i in range(count):
-            received.view(regions[i][received.region])[...] = fed[i][number]
+            input_place.view(regions[i][input_place.region])[...] = fed[i][number]
         run_lanes_python(compiled.unlinked, regions)
         for i, state in enumerate(states):
             outputs = {
                 port.name: place.view(regions[i][place.region])
-                for port, (_, place) in zip(compiled.outputs, compiled.sent)
+                for port, (_, place) in zip(compiled.outputs, compiled.output_places)
             }
             assert_lanes_close(outputs, state.step(fed[i][number]))
 
