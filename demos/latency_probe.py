@@ -15,7 +15,7 @@ import soundfile
 import pulse
 from streaming.audio.channels import Samples
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.compilation.warming import LIVE, compile_in_parallel
+from streaming.compilation.warming import LIVE_ENTRIES, compile_in_parallel
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.stats.summary import LiveReport
@@ -44,7 +44,9 @@ def main() -> None:
     plan = Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker)
     try:
         host = FileHost(arguments.file) if arguments.file else None
-        live = Live(pulse.stream(arguments.model, prepare=compile_in_parallel(*LIVE)), plan, host=host)
+        live = Live(
+            pulse.stream(arguments.model, prepare=compile_in_parallel(*LIVE_ENTRIES)), plan, host=host
+        )
         with TemporaryDirectory() as folder:
             files = [Path(folder, name) for name in ("heard.wav", "played.wav")]
             with closing(live.record(*files)), live:

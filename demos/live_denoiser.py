@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.compilation.warming import LIVE, compile_in_parallel
+from streaming.compilation.warming import LIVE_ENTRIES, compile_in_parallel
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.stats.summary import LiveReport
@@ -42,7 +42,7 @@ def main() -> None:
     source, target = [*(arguments.file or ()), None, None][:2]
     try:
         host = FileHost(source, target, None if arguments.fast else 1.0) if source else None
-        program = pulse.stream(model_path(), pulse=160, prepare=compile_in_parallel(*LIVE))
+        program = pulse.stream(model_path(), pulse=160, prepare=compile_in_parallel(*LIVE_ENTRIES))
         live = Live(program, Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker), host=host)
         with live:
             print(f"{live.delay.total_s * 1e3:.1f} ms end to end; b: bypass, m: mute, q: end")

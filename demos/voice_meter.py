@@ -12,7 +12,7 @@ import numpy as np
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, voice_path
-from streaming.compilation.warming import EXECUTOR, MICROPHONE, compile_in_parallel
+from streaming.compilation.warming import EXECUTOR_ENTRIES, MICROPHONE_ENTRIES, compile_in_parallel
 from streaming.executor import Executor, Microphone
 from streaming.live.file_host import FileHost
 
@@ -22,7 +22,9 @@ BAR = 40
 
 async def show(microphone: Microphone, channel: str) -> None:
     """Print a line for every ten frames, and at the end the share of voice."""
-    program = pulse.stream(voice_path(), pulse=160, prepare=compile_in_parallel(*EXECUTOR, *MICROPHONE))
+    program = pulse.stream(
+        voice_path(), pulse=160, prepare=compile_in_parallel(*EXECUTOR_ENTRIES, *MICROPHONE_ENTRIES)
+    )
     probabilities, segments = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:
         try:

@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from pulse.errors import CompileError
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
-from pulse.jit.storage import package_library as carried
+from pulse.jit.storage import package_library
 from pulse.jit.storage.package_library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.compilation.warming import function_of, kernel_names
 
 OWN_PREFIXES = ("pulse.", "streaming.")
-FOLDER, ROOT = Path(carried.FOLDER), Path(carried.ROOT)
+FOLDER, ROOT = Path(package_library.FOLDER), Path(package_library.ROOT)
 COMPILER_FOLDER = ROOT / "pulse" / "jit"
 LINKER_FLAGS = (
     *("-shared", "-nostdlib", "--gc-sections", "--strip-all", "--hash-style=gnu", "--build-id=none"),
@@ -44,8 +44,8 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     linkers = {name: _require_linker(LEVELS[name]) for name in levels}
     functions = {entry.name: entry.function.__module__ for entry in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))
-    made_of = checksum_of_sources(sources)
-    assert made_of is not None
+    sources_checksum = checksum_of_sources(sources)
+    assert sources_checksum is not None
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
@@ -55,7 +55,7 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         checksums = dict(zip(levels, threads.map(build_one, levels)))
-    index = LibraryIndex(sources, made_of, functions, checksums)
+    index = LibraryIndex(sources, sources_checksum, functions, checksums)
     index.write(folder)
     return index
 

@@ -16,7 +16,7 @@ from onnx import defs
 from docs.tables.markdown import table
 from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from pulse.onnx.read.opsets import OPSETS
 from pulse.onnx.registry import TRANSLATORS, operator_name
 from pulse.ops.op import Pointwise, relation_name
@@ -103,7 +103,7 @@ def findings() -> dict[str, OperatorFindings]:
 def attempt(proto: Any, specs: dict[str, str]) -> tuple[set[str], bool, bool | None]:
     """Stream a case over an axis; return its relations, whether refused, whether compiled (None: not attempted)."""
     try:
-        model = pulsify(load(proto, inputs=specs).analyse())
+        model = pulsify(read_onnx(proto, inputs=specs).analyse())
         relations = relate(model.typed, model.symbol).relations.values()
     except PulsifyError:
         return set(), True, None

@@ -37,7 +37,7 @@ def readme(
         "PORTS": "\n".join(rows),
         "LINK": " -lm" if math_functions else "",
         "STEPS": str(vector.steps),
-        "JUDGED": JUDGED_TEXT if vector.judged else UNJUDGED_TEXT,
+        "JUDGED": JUDGED_TEXT if vector.has_tolerances else UNJUDGED_TEXT,
         "RUN": " ".join(("test/vector.bin", *([contents.weights_file] if contents.external_weights else []))),
         "BESIDE": fill("weights/readme.md", contents) if contents.external_weights else "",
     }

@@ -46,14 +46,14 @@ class TestVector:
     steps    whole pulses
     pulses   pulses, flush included
     content  bytes of the file
-    judged   whether it states how far results may be off
+    has_tolerances  whether it states how far results may be off
     """
 
     length: int
     steps: int
     pulses: int
     content: bytes
-    judged: bool
+    has_tolerances: bool
 
 
 def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None) -> TestVector:

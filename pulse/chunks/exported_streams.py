@@ -20,9 +20,9 @@ from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.constants import transfer_constants
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.registers import Register
-from pulse.pulsify.stream_wires import Wiring
 from pulse.support.budget import count_spending
 from pulse.typed import TypedNetwork
 
@@ -142,7 +142,7 @@ class _Reopening:
         self._typed.scope = self._scope
         inputs = [*(port.name for port in metadata.inputs), *(state.input for state in metadata.states)]
         self._require(typed.inputs, [*inputs, *([metadata.end] if metadata.end else [])], "input")
-        self._wiring = Wiring(Graph[PulsedFact, Op](), self._symbol, metadata.pulse)
+        self._wiring = PulsedGraphBuilder(Graph[PulsedFact, Op](), self._symbol, metadata.pulse)
 
     def model(self) -> PulsedNetwork:
         simplified, graph, metadata = self._typed, self._wiring.graph, self._metadata

@@ -15,7 +15,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedGraph, TypedNode, known_value
 
 
-def _take_before(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | None:
+def _take_from_source(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | None:
     value = known_value(graph, node.inputs[1])
     if value is None or value.shape != () or is_symbolic(value) or value < 0:
         return None
@@ -40,7 +40,7 @@ def _take_before(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | None
                 index -= int(size)
             return None
         case Expand():
-            return _take_of_equals(graph, node, op, source)
+            return _take_from_expanded(graph, node, op, source)
         case _:
             return None
 
@@ -55,7 +55,7 @@ def _take(graph: TypedGraph, node: TypedNode, op: Gather, x: OutletId, index: in
     return patch
 
 
-def _take_of_equals(graph: TypedGraph, node: TypedNode, op: Gather, expand: TypedNode) -> Patch | None:
+def _take_from_expanded(graph: TypedGraph, node: TypedNode, op: Gather, expand: TypedNode) -> Patch | None:
     """Return the patch for an axis along which all entries are equal: the result is broadcast along the others."""
     inner, fact = graph.fact(expand.inputs[0]), graph.fact(node.inputs[0])
     axis = op.axis - (fact.rank - inner.rank)
@@ -74,7 +74,7 @@ SINGLE_ENTRIES = (
     Rewrite(
         "single_entry",
         "an entry of a slice, a padding, a join or a broadcast tensor is an entry of what it is made of",
-        _take_before,
+        _take_from_source,
         (Gather,),
     ),
 )

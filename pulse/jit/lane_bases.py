@@ -7,7 +7,7 @@ lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessor
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import fields_of, words_of
-from pulse.jit.rows.instruction import P, RowFields, lanes_on, word_of_bases
+from pulse.jit.rows.instruction import RowFields, RowT, with_bases_at, word_of_bases
 
 
 class LaneBases(Struct):
@@ -30,9 +30,9 @@ MAX_STACK_LANES = 64
 
 
 @device
-def lane(row: P, number: int) -> P:
+def lane(row: RowT, number: int) -> RowT:
     """Return the row over the memories of one lane."""
-    return lanes_on(row, LANE_WORDS * number)
+    return with_bases_at(row, LANE_WORDS * number)
 
 
 @device

@@ -61,13 +61,13 @@ def load(
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
     if isinstance(source, ModelView):
         source, inputs = source.to_model(inputs), None
-    of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
+    reading_options = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
     if isinstance(source, LoadedModel | Network | Program):
-        return _reopen(_wrap_model(source), outputs, symbol, chunking, of_reading)
+        return _reopen(_wrap_model(source), outputs, symbol, chunking, reading_options)
     options = ReadOptions(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     opened = _read(source, options)
     if isinstance(opened, StoredProgram):
-        return LoadedModel.of_program(opened, chunking, outputs=outputs, symbol=symbol, **of_reading)
+        return LoadedModel.of_program(opened, chunking, outputs=outputs, symbol=symbol, **reading_options)
     return LoadedModel(opened, outputs, symbol, chunking or DETECT_ALL)
 
 
@@ -76,10 +76,10 @@ def _reopen(
     outputs: Sequence[str] | None,
     symbol: str | None,
     chunking: Chunking | None,
-    of_reading: Mapping[str, object],
+    reading_options: Mapping[str, object],
 ) -> LoadedModel:
     """Return a model that is read already, with other options. Raises LoadError: one that only reading a file takes."""
-    for option, value in of_reading.items():
+    for option, value in reading_options.items():
         if value is not None:
             raise LoadError(
                 f"{spell(option)} is an option for reading a file, but {model.title} has already been "

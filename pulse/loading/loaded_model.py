@@ -42,10 +42,10 @@ class LoadedModel:
 
     @classmethod
     def of_program(
-        cls, program: StoredProgram, chunking: Chunking | None = None, **of_reading: object
+        cls, program: StoredProgram, chunking: Chunking | None = None, **reading_options: object
     ) -> "LoadedModel":
         """Return the program of a file. Raises LoadError: an option for reading its model is given."""
-        fixed = [option for option, value in of_reading.items() if value]
+        fixed = [option for option, value in reading_options.items() if value]
         fixed += [option for option in (chunking or DETECT_ALL).given_options if option != "pulse"]
         if fixed:
             raise LoadError(

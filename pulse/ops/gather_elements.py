@@ -8,7 +8,7 @@ from pulse.ops.check import Check, index_check
 from pulse.ops.dims import unify
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.scatter import (
-    HELP,
+    INDEX_ADVICE,
     along_relation,
     check_along,
     check_integers,
@@ -102,7 +102,7 @@ class GatherBatches(Op):
         if x_axis is None and index_axis is not None and self.batch <= index_axis < inputs[1].rank - 1:
             return Pointwise((index_axis,))
         if x_axis is None or x_axis != index_axis or x_axis >= self.batch:
-            return Whole("its indices choose among frames of the whole stream", HELP)
+            return Whole("its indices choose among frames of the whole stream", INDEX_ADVICE)
         return Pointwise((x_axis,))
 
     def detail(self) -> str:

@@ -13,7 +13,7 @@ from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
 
-ATTENTION_HELP = "limit the reach of each frame (a window of past frames), or compute it outside the stream"
+ATTENTION_ADVICE = "limit the reach of each frame (a window of past frames), or compute it outside the stream"
 
 
 @record
@@ -63,7 +63,7 @@ class MatMul(Op):
         shifts = [batch - (max(fact.rank, 2) - 2) for fact in inputs]
         inner_axes = [a.rank - 1, max(b.rank - 2, 0)]
         if any(axis is not None and axis == inner for axis, inner in zip(axes, inner_axes)):
-            return Whole("it sums over time", ATTENTION_HELP)
+            return Whole("it sums over time", ATTENTION_ADVICE)
         result_axes: list[int] = []
         for slot, (fact, axis) in enumerate(zip(inputs, axes)):
             if axis is None:
@@ -73,7 +73,7 @@ class MatMul(Op):
             else:
                 result_axes.append(batch if slot == 0 else batch + (a.rank > 1))
         if len(set(result_axes)) > 1:
-            return Whole("every frame of one operand meets every frame of the other", ATTENTION_HELP)
+            return Whole("every frame of one operand meets every frame of the other", ATTENTION_ADVICE)
         result_axis = result_axes[0]
         for fact, axis, shift in zip(inputs, axes, shifts):
             operand_axis = result_axis - shift

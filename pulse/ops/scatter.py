@@ -18,7 +18,7 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "min": np.minimum,
 }
 """How an update is combined with the present entry; with reduction "none" it replaces the entry."""
-HELP = "use constant indices, or stream along an axis that they do not index"
+INDEX_ADVICE = "use constant indices, or stream along an axis that they do not index"
 
 
 def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str) -> None:
@@ -107,9 +107,9 @@ class ScatterND(Op):
         x_axis, index_axis, update_axis = axes
         depth = index_depth(x, indices)
         if x_axis is None or x_axis < depth or index_axis is not None:
-            return Whole("its indices choose among frames of the whole stream", HELP)
+            return Whole("its indices choose among frames of the whole stream", INDEX_ADVICE)
         if update_axis != x_axis - depth + indices.rank - 1:
-            return Whole("updates do not stream on the axis on which the data stream", HELP)
+            return Whole("updates do not stream on the axis on which the data stream", INDEX_ADVICE)
         return Pointwise((x_axis,))
 
     def detail(self) -> str:
@@ -182,7 +182,7 @@ def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis
     """Return a pointwise relation if every input streams on one axis that is not the indexed one."""
     x_axis = axes[0]
     if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
-        return Whole("its indices choose among frames of the whole stream", HELP)
+        return Whole("its indices choose among frames of the whole stream", INDEX_ADVICE)
     lengths = {fact.shape[x_axis] for fact in inputs}
     if len(lengths) > 1:
         return Whole("its inputs have streams of different lengths", "slice them to one length")

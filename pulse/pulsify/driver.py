@@ -10,12 +10,13 @@ from pulse.interface import Port
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.pulsify.faults import add_fault_counters, fault_waits
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.pulsify.preparation import prepare_model
 from pulse.pulsify.receptive_fields import receptive_fields
 from pulse.pulsify.schedule import Scheduler
 from pulse.pulsify.stream_relations import relate
-from pulse.pulsify.stream_wires import AnyWire, FreeWire, MirroredWire, StreamWire, Wiring
+from pulse.pulsify.stream_wires import AnyWire, FreeWire, MirroredWire, StreamWire
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
@@ -65,7 +66,7 @@ def pulsify(
             typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
     related = relate(typed, stream, refused)
     frames = related.fit(typed.graph, pulse, min_pulse)
-    wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
+    wiring = PulsedGraphBuilder(Graph[PulsedFact, Op](), stream, frames)
     scheduler = Scheduler(typed, related, wiring, {})
     scheduler.run()
     ports = _outputs(typed, wiring, scheduler, align)
@@ -97,7 +98,7 @@ def pulsify(
     )
 
 
-def _pulsed_ids(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
+def _pulsed_ids(typed: TypedNetwork, wiring: PulsedGraphBuilder) -> dict[int, list[int]]:
     """Map each node of the typed model to its nodes in the pulsed model, by name."""
     node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
     new_ids: dict[int, list[int]] = {}
@@ -110,7 +111,7 @@ def _pulsed_ids(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
     return new_ids
 
 
-def _port_wire(wiring: Wiring, wire: AnyWire) -> tuple[OutletId, PulsedFact]:
+def _port_wire(wiring: PulsedGraphBuilder, wire: AnyWire) -> tuple[OutletId, PulsedFact]:
     if isinstance(wire, StreamWire):
         fact = wiring.graph.fact(wire.outlet)
         return wire.outlet, PulsedFact(fact.dtype, fact.shape, fact.value, wire.fact)
@@ -118,12 +119,14 @@ def _port_wire(wiring: Wiring, wire: AnyWire) -> tuple[OutletId, PulsedFact]:
     return wire, wiring.graph.fact(wire)
 
 
-def _input_port(wiring: Wiring, outlet: OutletId) -> Port:
+def _input_port(wiring: PulsedGraphBuilder, outlet: OutletId) -> Port:
     fact = wiring.graph.fact(outlet)
     return Port.of(wiring.graph.label(outlet), fact, fact.stream)
 
 
-def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: bool) -> tuple[Port, ...]:
+def _outputs(
+    typed: TypedNetwork, wiring: PulsedGraphBuilder, scheduler: Scheduler, align: bool
+) -> tuple[Port, ...]:
     graph = typed.graph
     streams: list[StreamWire | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):
@@ -150,6 +153,6 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
     )
 
 
-def _without_prefix(wiring: Wiring, wire: StreamWire, name: str) -> StreamWire:
+def _without_prefix(wiring: PulsedGraphBuilder, wire: StreamWire, name: str) -> StreamWire:
     """Delay an output until it has no prefix."""
     return wire if wire.fact.rate == 0 else wiring.delay(wire, max(0, wire.fact.offset), name)

@@ -10,12 +10,13 @@ from pulse.facts import Array, DType, StreamFact
 from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends
 from pulse.ops.time_ends import FillEnds, padding_frame
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.stream_wires import MirroredWire, StreamWire, Wiring, require_size
+from pulse.pulsify.stream_wires import MirroredWire, StreamWire, require_size
 
 
 def extend_ends(
-    wiring: Wiring, name: str, ends: Ends, stream: StreamWire, length: TDim
+    wiring: PulsedGraphBuilder, name: str, ends: Ends, stream: StreamWire, length: TDim
 ) -> StreamWire | MirroredWire:
     """Pad a stream at its ends; constant frames now, mirrored ones when an op reads them."""
     if ends.mode == "constant":
@@ -25,13 +26,13 @@ def extend_ends(
     return MirroredWire(stream, ends, length)
 
 
-def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
+def delay_by_lag(wiring: PulsedGraphBuilder, stream: StreamWire, name: str) -> StreamWire:
     """Delay a stream by its lag, to send only frames that surely exist. Raises PulsifyError: no delay suffices."""
     lag_frames = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
     return wiring.delay(stream, max(stream.fact.offset, lag_frames), name)
 
 
-def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
+def require_lag(wiring: PulsedGraphBuilder, length: TDim, rate: Fraction, name: str) -> int:
     """Return the lag of a wire. Raises PulsifyError: no delay suffices."""
     lag_frames = lag(length, rate, wiring.symbol, wiring.pulse)
     if lag_frames is None:
@@ -43,7 +44,7 @@ def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
 
 
 def _constant_ends(
-    wiring: Wiring, name: str, ends: Ends, stream: StreamWire, before: int, length: TDim
+    wiring: PulsedGraphBuilder, name: str, ends: Ends, stream: StreamWire, before: int, length: TDim
 ) -> StreamWire:
     fact = stream.fact
     outlet = stream.outlet
@@ -68,7 +69,7 @@ def _constant_ends(
     return StreamWire(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
 
 
-def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) -> Array:
+def _padded_prefix(wiring: PulsedGraphBuilder, ends: Ends, stream: StreamWire, before: int) -> Array:
     axis = stream.fact.axis
     fact = wiring.graph.fact(stream.outlet)
     shape = list(fact.sizes)
@@ -81,7 +82,7 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) 
     return np.concatenate(parts, axis)
 
 
-def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> StreamWire:
+def write_mirrored_ends(wiring: PulsedGraphBuilder, name: str, wire: MirroredWire) -> StreamWire:
     """Write mirrored frames into the stream, each in a pulse that already has its source frame."""
     if wire.outer is not None:
         inner = write_mirrored_ends(wiring, name, wire.without_outer)

@@ -11,9 +11,10 @@ from pulse.ops.check import Check, Site
 from pulse.ops.fault import CheckTime, CountFaults
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork, PulsedNode
-from pulse.pulsify.stream_wires import StreamWire, Wiring
+from pulse.pulsify.stream_wires import StreamWire
 
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
@@ -30,7 +31,7 @@ def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
     return known_at_end
 
 
-def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
+def add_fault_counters(wiring: PulsedGraphBuilder, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
     """Add a counter for each operand whose values can be faults; constants without faults need none.
 
     targets  the wires that each pulse computes
@@ -52,7 +53,9 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
     return tuple(counters)
 
 
-def _add_counter(wiring: Wiring, node: PulsedNode, check: Check, is_known_at_end: bool) -> OutletId | None:
+def _add_counter(
+    wiring: PulsedGraphBuilder, node: PulsedNode, check: Check, is_known_at_end: bool
+) -> OutletId | None:
     """Add the counter of one operand; None if no delay makes sure that its frames exist."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)
@@ -74,7 +77,12 @@ def _add_counter(wiring: Wiring, node: PulsedNode, check: Check, is_known_at_end
 
 
 def _add(
-    wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: CheckTime, *location: Any
+    wiring: PulsedGraphBuilder,
+    node: PulsedNode,
+    check: Check,
+    outlet: OutletId,
+    when: CheckTime,
+    *location: Any,
 ) -> OutletId:
     name = f"{node.name}.check{check.slot}" + ("" if check.column is None else f".{check.column}")
     return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *location), [outlet], None)
@@ -102,7 +110,7 @@ def body_sites(name: str, op: Op) -> Iterator[Site]:
             yield from body_sites(label, node.op)
 
 
-def fault_waits(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
+def fault_waits(wiring: PulsedGraphBuilder, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
     """Wait for one pulse after the last frame, if some operand is checked only in the last pulse."""
     ops = [wiring.graph.node(outlet).op for outlet in checks]
     if not any(isinstance(op, CountFaults) and op.when == "end" for op in ops):

@@ -43,13 +43,13 @@ from pulse.ops.stateful import Stateful
 from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_by_lag, extend_ends, require_lag, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.stream_relations import StreamRelations, WireFlow
 from pulse.pulsify.stream_wires import (
     AnyWire,
     FreeWire,
     MirroredWire,
     StreamWire,
-    Wiring,
     evaluate_prefix,
     static_outlet,
 )
@@ -70,7 +70,7 @@ class Scheduler:
 
     model: TypedNetwork
     related: StreamRelations
-    wiring: Wiring
+    wiring: PulsedGraphBuilder
     wires: dict[OutletId, AnyWire]
 
     def run(self) -> None:

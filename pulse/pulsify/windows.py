@@ -21,19 +21,19 @@ from pulse.pulsify.ends import (
     require_lag,
     write_mirrored_ends,
 )
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.stream_wires import (
     AnyWire,
     FreeWire,
     MirroredWire,
     StreamWire,
-    Wiring,
     evaluate_prefix,
     require_size,
     static_outlet,
 )
 
 
-def fix_offset(wiring: Wiring, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
+def fix_offset(wiring: PulsedGraphBuilder, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
     """Return a stream at a fixed offset; a free wire gets the offset without delay."""
     if isinstance(wire, StreamWire):
         return wire
@@ -60,7 +60,7 @@ def takes_mirrored(relation: Relation | None, wire: MirroredWire) -> bool:
 
 
 def schedule_window(
-    wiring: Wiring, name: str, window: Window, inputs: list[AnyWire], rate: Fraction, length: TDim
+    wiring: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire], rate: Fraction, length: TDim
 ) -> StreamWire:
     """Wire an op over a window: its ends, then the buffer; the offset is that of ``pulse.pulsify.schedule``.
 
@@ -96,7 +96,7 @@ def schedule_window(
 
 
 def _wire_groups(
-    wiring: Wiring, name: str, window: Window, inputs: list[AnyWire], stream: StreamWire
+    wiring: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire], stream: StreamWire
 ) -> tuple[OutletId, int, Array | None]:
     """Wire whole groups of a stream whose ends are written; return them, the first one's index, and the prefix."""
     values = [wiring.known_value(wire) if isinstance(wire, OutletId) else None for wire in inputs]
@@ -116,7 +116,7 @@ def _wire_groups(
 
 
 def _soonest_window(
-    wiring: Wiring, name: str, window: Window, inputs: list[AnyWire]
+    wiring: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire]
 ) -> tuple[Window, list[AnyWire]]:
     """Return the window, or the trimmed one if its groups come sooner, and what its op reads."""
     wire, trimmed = inputs[window.source], window.trimmed
@@ -140,7 +140,9 @@ def _soonest_window(
     ]
 
 
-def _first_index(wiring: Wiring, name: str, window: Window, wire: StreamWire | MirroredWire) -> int:
+def _first_index(
+    wiring: PulsedGraphBuilder, name: str, window: Window, wire: StreamWire | MirroredWire
+) -> int:
     """Return the index of the first frame that a window sees, its ends included."""
     first, stream = (
         (wire.first_index, wire.stream) if isinstance(wire, MirroredWire) else (wire.fact.offset, wire)
@@ -171,7 +173,7 @@ def _window_prefix(
 
 
 def _wire_mirrored_groups(
-    wiring: Wiring, name: str, window: Window, wire: MirroredWire
+    wiring: PulsedGraphBuilder, name: str, window: Window, wire: MirroredWire
 ) -> tuple[OutletId, int]:
     """Wire whole groups of a stream, and fill mirrored ends into their buffer; return them, and the first one's index.
 
@@ -204,7 +206,7 @@ def _wire_mirrored_groups(
 
 
 def _fill_outer(
-    wiring: Wiring, name: str, wire: MirroredWire, outer: Ends, frames: OutletId, keep: int
+    wiring: PulsedGraphBuilder, name: str, wire: MirroredWire, outer: Ends, frames: OutletId, keep: int
 ) -> OutletId:
     """Fill in the constant frames around a mirror, in a window that keeps ``keep`` frames."""
     fact = wire.stream.fact

@@ -15,14 +15,14 @@ Spelling: TypeAlias = Callable[[str, Any], str]
 """A function of a parameter and an example of its value, or None, that returns how it is written."""
 
 
-OF_CHUNKING = ("states", "context", "axes", "delay", "initial")
+CHUNKING_PARAMETERS = ("states", "context", "axes", "delay", "initial")
 """The parameters that belong to ``pulse.Chunking``."""
 
 
 def in_python(parameter: str, example: Any = None) -> str:
     """Return ``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example; ``chunking=Chunking(states={})``."""
     text = f"{parameter}={'' if example is None else _literal(example)}"
-    return f"chunking=Chunking({text})" if parameter in OF_CHUNKING else text
+    return f"chunking=Chunking({text})" if parameter in CHUNKING_PARAMETERS else text
 
 
 def _literal(value: Any) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-BAKED_HELP = (
+BAKED_ADVICE = (
     "typical causes are int(x.shape[-1]) or len(x), a comparison of a length with a number, a loop over time, a "
     "padding or a mask whose size was computed in Python or numpy, and tables of a fixed length; compute with "
     "x.shape[-1] and tensor operations instead, slice tables with [:x.shape[-1]], and write loops over time as "
@@ -13,19 +13,19 @@ BAKED_HELP = (
 )
 """Advice for a length that was baked in."""
 
-BRANCH_HELP = (
+BRANCH_ADVICE = (
     "compute one result for all lengths, such as F.pad(x, (0, -n % 4)) without `if n % 4:` around it"
 )
 """Advice for a condition on a length."""
 
-COMPLEX_HELP = (
+COMPLEX_ADVICE = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real after it, "
     "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
     "torch.complex(a, b) before torch.istft or torch.fft.irfft is supported"
 )
 """Advice for complex numbers that are not supported."""
 
-DATA_HELP = (
+DATA_ADVICE = (
     "one export serves all values, so sizes and conditions may depend on lengths, but not on what a tensor holds "
     "(.item(), int(tensor), if tensor): keep the size constant and hide missing entries with a mask, choose with "
     "torch.where, or give it as a Python number"
@@ -59,7 +59,7 @@ def describe_branches(branches: Sequence[str]) -> str:
         return ""
     listed = ", ".join(branches[:MAX_BRANCHES])
     more = f" and {len(branches) - MAX_BRANCHES} more" if len(branches) > MAX_BRANCHES else ""
-    return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_HELP}"
+    return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_ADVICE}"
 
 
 def is_author(frame: FrameType) -> bool:

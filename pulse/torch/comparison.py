@@ -10,7 +10,7 @@ from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
 from pulse.proof.oracle import Oracle
 from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
-from pulse.torch.advice import BAKED_HELP, describe_branches
+from pulse.torch.advice import BAKED_ADVICE, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import Lengths, even_length, format_lengths, multiples_by_name, variations
@@ -230,7 +230,7 @@ class Comparison:
             f"({format_lengths(self.lengths)}), but at {format_lengths(lengths)} it differs: "
             f"{_difference(expected, outputs, example)}; so PyTorch's exporter has baked a length in, "
             f"though it was given as dynamic: {self.dynamic}; "
-            f"{'; '.join(filter(None, (describe_branches(self.branches), BAKED_HELP)))}"
+            f"{'; '.join(filter(None, (describe_branches(self.branches), BAKED_ADVICE)))}"
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
-from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, DATA_HELP, author_line, plain_message
+from pulse.torch.advice import BAKED_ADVICE, COMPLEX_ADVICE, DATA_ADVICE, author_line, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.lengths import split_multiple
 from pulse.torch.preservation import ModuleState, refill_dict
@@ -20,7 +20,7 @@ from pulse.torch.replacements.filling_caches import keep_full_caches
 from pulse.torch.replacements.functions import replace_functions
 from pulse.torch.replacements.given_masks import keep_given_masks
 from pulse.torch.replacements.layer_stack import keep_layer_stack
-from pulse.torch.replacements.loop_scans import LOOP_HELP, roll_loops
+from pulse.torch.replacements.loop_scans import LOOP_ADVICE, roll_loops
 from pulse.torch.replacements.loops import FrameLoops
 from pulse.torch.replacements.named_axes import keep_named_axes
 from pulse.torch.replacements.new_buffers import keep_no_buffers
@@ -298,7 +298,7 @@ def _failures_as_load_errors(
         reason = _failure(error, call, title, complex_calls)
         lines = ", ".join(loop.origin for loop in loops.open_loops) if loops else ""
         raise LoadError(
-            f"{reason}; {OPEN_LOOP.format(lines=lines)}; {LOOP_HELP}" if lines else reason
+            f"{reason}; {OPEN_LOOP.format(lines=lines)}; {LOOP_ADVICE}" if lines else reason
         ) from error
 
 
@@ -318,14 +318,14 @@ def _failure(
             f"axis {axis} of {name} ({call.axes.get(name, {}).get(int(axis), 'no symbol')}) is fixed to {size}"
             for size, name, axis in fixed_axes
         )
-        return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_HELP}"
+        return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_ADVICE}"
     if any(word in reason for word in _BAKED_WORDS):
-        return f"{title}: PyTorch's exporter has baked a length in: {reason}; {BAKED_HELP}"
+        return f"{title}: PyTorch's exporter has baked a length in: {reason}; {BAKED_ADVICE}"
     if "data-dependent" in reason:
         line = author_line(cause)
         return (
             f"{title}: {f'in {line}, ' if line else ''}a size or a condition depends on the values of a tensor: "
-            f"{reason}; {DATA_HELP}"
+            f"{reason}; {DATA_ADVICE}"
         )
     if "complex" in reason:
         function = _OPERATOR.search(reason)
@@ -335,7 +335,7 @@ def _failure(
         where = (
             f"complex numbers in {lines[0]} ({function[1]})" if lines and function else "complex numbers here"
         )
-        return f"{title}: PyTorch's exporter does not support {where}: {reason}; {COMPLEX_HELP}"
+        return f"{title}: PyTorch's exporter does not support {where}: {reason}; {COMPLEX_ADVICE}"
     return (
         f"{title}: PyTorch's exporter fails: {type(cause).__name__}: {reason}; "
         "see that the module runs on the example, then that torch.export.export takes it"
@@ -353,5 +353,5 @@ def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
             if not dim.dim_param:
                 raise LoadError(
                     f"{title}: PyTorch's exporter has baked a length in: axis {axis} of {name} ({symbol}) is fixed "
-                    f"to {dim.dim_value}; {BAKED_HELP}"
+                    f"to {dim.dim_value}; {BAKED_ADVICE}"
                 )

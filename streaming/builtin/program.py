@@ -31,7 +31,7 @@ def build(folder: Path = FOLDER) -> Path:
     modules = (module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "pulse")
     files = (str(model_path()), *(file for file in modules if file is not None))
     sources = sorted(Path(file).relative_to(ROOT).as_posix() for file in files)
-    index = {"sources": sources, "made_of": checksum_of_sources(sources)}
+    index = {"sources": sources, "sources_checksum": checksum_of_sources(sources)}
     (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n")
     return path
 
@@ -42,7 +42,7 @@ def carried_program(folder: Path = FOLDER) -> StoredProgram | None:
         index = json.loads((folder / INDEX).read_bytes())
     except FileNotFoundError:
         return None
-    if checksum_of_sources(index["sources"]) != index["made_of"]:
+    if checksum_of_sources(index["sources"]) != index["sources_checksum"]:
         return None
     try:
         return read_program(folder / PROGRAM)

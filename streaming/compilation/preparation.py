@@ -16,8 +16,8 @@ def kernel_preparation(live: bool = False) -> "Prepare":
     def prepare(kernels: Sequence[str]) -> None:
         if not live and all(entry.is_cached for entry in (*STEPPING, *(KERNELS[name] for name in kernels))):
             return
-        from streaming.compilation.warming import LIVE, compile_in_parallel
+        from streaming.compilation.warming import LIVE_ENTRIES, compile_in_parallel
 
-        compile_in_parallel(*LIVE if live else ())(kernels)
+        compile_in_parallel(*LIVE_ENTRIES if live else ())(kernels)
 
     return prepare

@@ -39,9 +39,15 @@ REPORTED_COMPILATIONS = 5
 """How many of the slowest compilations the report lists."""
 MAX_COMPILED_HERE = 2
 """Maximum number of functions that this process compiles; for more, others are started."""
-MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
+MICROPHONE_ENTRIES = (
+    "pipeline.callback",
+    "device.gate",
+    "device.shut",
+    "pipeline.load_word",
+    "pipeline.store_word",
+)
 """The entry points that a microphone needs."""
-LIVE = (
+LIVE_ENTRIES = (
     "pipeline.run_pulse",  # takes longest
     "pipeline.pump",
     "pipeline.work",
@@ -49,10 +55,10 @@ LIVE = (
     "pipeline.command",
     "pipeline.apply",
     "pipeline.take_back",
-    *MICROPHONE,
+    *MICROPHONE_ENTRIES,
 )
 """The entry points that live audio needs, besides the kernels of its model."""
-EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
+EXECUTOR_ENTRIES = tuple(name for name in ENTRIES if name.startswith("slots."))
 """The entry points that an executor needs, besides the kernels of its model."""
 
 
@@ -137,7 +143,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
     A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
     their work cannot be cached; if the disk becomes full meanwhile, this process compiles the rest.
 
-    entries  further entry points that are needed: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
+    entries  further entry points that are needed: ``LIVE_ENTRIES``, ``EXECUTOR_ENTRIES``, ``MICROPHONE_ENTRIES``
     """
 
     def prepare(kernels: Sequence[str]) -> None:

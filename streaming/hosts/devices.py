@@ -52,13 +52,13 @@ class Device:
         return f"{self.host_api}: {self.name}"
 
     @property
-    def monitor(self) -> bool:
+    def is_monitor(self) -> bool:
         """Whether, by its name, it records the output of another one, as monitors of PulseAudio and PipeWire do."""
         return self.inputs > 0 and "monitor" in self.name.casefold()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the device, for JSON."""
-        return field_values(self) | {"monitor": self.monitor}
+        return field_values(self) | {"monitor": self.is_monitor}
 
     def channels(self, kind: DeviceKind) -> int:
         """Return the number of channels in a direction."""
@@ -145,7 +145,7 @@ def _choice_error(problem: str, choice: Sequence[Device], kind: DeviceKind) -> I
 
 def _row(device: Device) -> list[str]:
     is_default = ("in" if device.default_in else "", "out" if device.default_out else "")
-    plays = f"{device.name}, monitor of an output" if device.monitor else device.name
+    plays = f"{device.name}, monitor of an output" if device.is_monitor else device.name
     return [
         str(device.index),
         plays,

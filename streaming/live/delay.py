@@ -21,25 +21,25 @@ class Schedule:
     A device that delivers block k of input takes block k of output at once. Output must start so much later that
     each pulse has its input in time:
 
-    reblocking  the wait until a pulse is full: with blocks of B frames and pulses of P (in device frames)
-                P - gcd(P, B), or P - 1 if B is unknown
-    resampling  the look-ahead of both resamplers' filters
-    headroom    the time that the worker may take to respond
-    preroll_model_frames   silence to feed the model first, in frames of the model: it aligns the ends of the pulses
-                           with the first resampler's blocks, which saves up to a pulse; part of ``resampling``
+    reblocking_frames  the wait until a pulse is full: with blocks of B frames and pulses of P (in device frames)
+                       P - gcd(P, B), or P - 1 if B is unknown
+    resampling_frames  the look-ahead of both resamplers' filters
+    headroom_frames    the time that the worker may take to respond
+    preroll_model_frames  silence to feed the model first, in frames of the model: it aligns the ends of the pulses
+                           with the first resampler's blocks, which saves up to a pulse; part of ``resampling_frames``
     preroll_device_frames  the same in frames of the device
     """
 
-    reblocking: int
-    resampling: int
-    headroom: int
+    reblocking_frames: int
+    resampling_frames: int
+    headroom_frames: int
     preroll_model_frames: int = 0
     preroll_device_frames: int = 0
 
     @property
     def frames(self) -> int:
         """The sum of re-blocking, resampling and headroom."""
-        return self.reblocking + self.resampling + self.headroom
+        return self.reblocking_frames + self.resampling_frames + self.headroom_frames
 
 
 @record
@@ -50,7 +50,7 @@ class Timing:
     block_frames         device frames in a block; 0 if unknown or variable
     rate_hz              the rate of the model
     rate_in_hz, rate_out_hz  the rates of the device
-    ahead_in, ahead_out  the look-ahead of each resampler's filter, in frames at the rate of its input
+    ahead_in_frames, ahead_out_frames  the look-ahead of each resampler's filter, in frames at the rate of its input
     """
 
     pulse_frames: int
@@ -58,8 +58,8 @@ class Timing:
     rate_hz: int
     rate_in_hz: int
     rate_out_hz: int
-    ahead_in: int = 0
-    ahead_out: int = 0
+    ahead_in_frames: int = 0
+    ahead_out_frames: int = 0
 
     def schedule(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> Schedule:
         """Return the smallest delay that works.
@@ -71,15 +71,15 @@ class Timing:
         headroom = self._headroom(headroom_s) if worker else 0
         if two_clocks:
             headroom += 2 * (self.block_frames or self.in_device_frames(self.pulse_frames))
-        least_wait = self._longest_wait(0, 0, 0)
-        ahead = -(-self.ahead_in * self.rate_hz // self.rate_in_hz) % self.pulse_frames
+        min_wait = self._longest_wait(0, 0, 0)
+        ahead = -(-self.ahead_in_frames * self.rate_hz // self.rate_in_hz) % self.pulse_frames
         waits = {
-            preroll: self._longest_wait(self.ahead_in, self.ahead_out, preroll)
+            preroll: self._longest_wait(self.ahead_in_frames, self.ahead_out_frames, preroll)
             for preroll in dict.fromkeys((0, ahead))
         }
         preroll = min(waits, key=lambda candidate: waits[candidate])
         return Schedule(
-            least_wait, waits[preroll] - least_wait, headroom, preroll, self.in_device_frames(preroll)
+            min_wait, waits[preroll] - min_wait, headroom, preroll, self.in_device_frames(preroll)
         )
 
     def in_device_frames(self, frames: int) -> int:
@@ -91,22 +91,22 @@ class Timing:
         frames = ceil((HEADROOM_S if wanted_s is None else wanted_s) * self.rate_out_hz - 1e-9)
         return max(-(-frames // block), 1) * block
 
-    def _longest_wait(self, ahead_in: int, ahead_out: int, preroll: int) -> int:
+    def _longest_wait(self, ahead_in_frames: int, ahead_out_frames: int, preroll: int) -> int:
         """Return the most output frames by which the device is ahead of the model, over all blocks, with this pre-roll.
 
         The pattern of steps is periodic, so one period is enough.
         """
         pulse, in_hz, hz, out_hz = self.pulse_frames, self.rate_in_hz, self.rate_hz, self.rate_out_hz
-        if in_hz == hz == out_hz and not ahead_in and not ahead_out:
+        if in_hz == hz == out_hz and not ahead_in_frames and not ahead_out_frames:
             return pulse - gcd(pulse, max(self.block_frames, 1))
         period = lcm(in_hz * pulse // gcd(in_hz * pulse, hz), in_hz // gcd(in_hz, out_hz))
         step = gcd(max(self.block_frames, 1), period)
         if period // step > MAX_PERIOD_STEPS:
-            wait_s = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
+            wait_s = Fraction(ahead_in_frames, in_hz) + Fraction(pulse - 1 + ahead_out_frames - preroll, hz)
             return floor(1 + wait_s * out_hz) + self.in_device_frames(preroll)
         in_frames = np.arange(0, period, step, dtype=np.int64)
-        model_frames = _count_resampled(in_frames, in_hz, hz, ahead_in) + preroll
-        output_frames = _count_resampled(model_frames // pulse * pulse, hz, out_hz, ahead_out)
+        model_frames = _count_resampled(in_frames, in_hz, hz, ahead_in_frames) + preroll
+        output_frames = _count_resampled(model_frames // pulse * pulse, hz, out_hz, ahead_out_frames)
         device_frames = -(-in_frames * out_hz // in_hz)
         return int(np.max(device_frames - output_frames)) + self.in_device_frames(preroll)
 

@@ -80,7 +80,7 @@ class PipelineMemory(NotCopyable):
         self.arrays: list[Array] = [self.control_block.words]
         self.histograms = Histograms()
         pulse_out = resamplers.timing.in_device_frames(self._pulse)
-        max_output_frames = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
+        max_output_frames = pulse_out + (pulse_out // 100 + 2 if resamplers.outputs else 0)
         in_frames = ring_frames(config.rate_in_hz, 4 * config.block_frames)
         out_frames = ring_frames(
             config.rate_out_hz, 4 * (max_output_frames + schedule.frames + config.block_frames)
@@ -154,7 +154,7 @@ class PipelineMemory(NotCopyable):
         control.output_bytes = self._instances.output_bytes
 
     def _set_up_pace(self, pulse_out: int) -> None:
-        config, headroom, control = self._config, self._schedule.headroom, self.control_block
+        config, headroom, control = self._config, self._schedule.headroom_frames, self.control_block
         block = config.block_frames or pulse_out
         control.block_frames = block
         control.block_ns = round(block / config.rate_out_hz * 1e9)
@@ -174,11 +174,11 @@ class PipelineMemory(NotCopyable):
                     config.input_channels[index] if config.input_channels else self._channel(stream_index)
                 )
                 source.slot = self.slots[stream_index, index].ctypes.data
-                if resamplers.inward:
-                    source.resampler = resamplers.inward[stream_index * self._inputs + index].address
+                if resamplers.inputs:
+                    source.resampler = resamplers.inputs[stream_index * self._inputs + index].address
             stream = streams[stream_index]
             stream.slots = self.slots[stream_index].ctypes.data
-            stream.out_resampler = resamplers.outward[stream_index].address if resamplers.outward else 0
+            stream.out_resampler = resamplers.outputs[stream_index].address if resamplers.outputs else 0
             stream.dry, stream.dry_delay_line = dry[stream_index].ctypes.data, lines[stream_index].ctypes.data
             stream.dry_frames = self._model_delay
         control.streams, control.inputs = streams.address, inputs.address

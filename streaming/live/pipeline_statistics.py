@@ -89,9 +89,11 @@ def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Del
     added_frames = added_delay_frames(pipeline.control_block)
     return DelayBreakdown(
         device_in_s=device_in_s,
-        reblocking_s=schedule.reblocking / rate,
-        resampling_s=schedule.resampling / rate,
-        headroom_s=(schedule.headroom + added_frames) / rate if pipeline.stream_config.channels_out else 0.0,
+        reblocking_s=schedule.reblocking_frames / rate,
+        resampling_s=schedule.resampling_frames / rate,
+        headroom_s=(schedule.headroom_frames + added_frames) / rate
+        if pipeline.stream_config.channels_out
+        else 0.0,
         model_s=pipeline.model_delay / pipeline.stream_config.rate_hz,
         device_out_s=device_out_s,
         frames=pipeline.delay_frames + added_frames,
@@ -117,7 +119,7 @@ def added_delay_frames(control: ControlBlock) -> int:
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
-    """Return the input and output latency in seconds that the device reported in its last callback; None if none."""
+    """Return the input and output latency in seconds that the device last reported; None if it reports none."""
     control = pipeline.control_block
     captured_ago_s = control.input_side.input_age_s
     plays = control.output_side if pipeline.stream_config.two_clocks else control.input_side

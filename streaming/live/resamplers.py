@@ -16,8 +16,8 @@ class Resamplers:
     There are none if rates are equal and there is one clock.
 
     largest  the most frames to feed at a time
-    inward   resamplers from the device's input to the model
-    outward  resamplers from the model to the device's output, with a variable ratio if that has a separate clock
+    inputs   resamplers from the device's input to the model
+    outputs  resamplers from the model to the device's output, with a variable ratio if that has a separate clock
     """
 
     def __init__(
@@ -31,12 +31,12 @@ class Resamplers:
             return [NativeResampler(rate_in_hz, rate_out_hz, quality, self.largest) for _ in range(count)]
 
         differs = config.two_clocks or config.rate_out_hz != config.rate_hz
-        self.inward = (
+        self.inputs = (
             new_resamplers(config.rate_in_hz, config.rate_hz, streams * inputs)
             if config.rate_in_hz != config.rate_hz
             else []
         )
-        self.outward = (
+        self.outputs = (
             new_resamplers(config.rate_hz, config.rate_out_hz, streams)
             if config.channels_out and differs
             else []
@@ -52,18 +52,18 @@ class Resamplers:
             config.rate_hz,
             config.rate_in_hz,
             config.rate_out_hz,
-            self.inward[0].delay_frames if self.inward else 0,
-            self.outward[0].delay_frames if self.outward else 0,
+            self.inputs[0].delay_frames if self.inputs else 0,
+            self.outputs[0].delay_frames if self.outputs else 0,
         )
 
     @property
     def held_frames(self) -> float:
         """The frames at the output rate that resamplers hold after a pulse, on average, as they make whole frames."""
         config, total = self._config, 0.0
-        for resampler in self.inward[:1]:
+        for resampler in self.inputs[:1]:
             step = Fraction(resampler.rate_in_hz, resampler.rate_out_hz)
             frames = resampler.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
             total += float(frames) * config.rate_out_hz / config.rate_in_hz
-        for resampler in self.outward[:1]:
+        for resampler in self.outputs[:1]:
             total += resampler.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
         return total

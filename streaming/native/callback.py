@@ -21,7 +21,7 @@ from streaming.native.callback_signature import (
 )
 from streaming.native.control_block import IN_CALLBACK, Side, control_at
 from streaming.native.device_side import capture, now_ns, play
-from streaming.native.histogram import histogram_at, record
+from streaming.native.histogram import count_time, histogram_at
 
 
 @device
@@ -36,7 +36,7 @@ def note_callback(side: Side, now: int, time_address: int, flags: int) -> None:
     if side.last_ns > 0:
         gap = now - side.last_ns
         side.longest_gap_ns = max(side.longest_gap_ns, gap)
-        record(histogram_at(side.interval_times), gap)
+        count_time(histogram_at(side.interval_times), gap)
     store(side, "last_ns", now)
     side.input_underflows += (flags & INPUT_UNDERFLOW) // INPUT_UNDERFLOW
     side.input_overflows += (flags & INPUT_OVERFLOW) // INPUT_OVERFLOW
@@ -67,6 +67,6 @@ def stream_callback(source, target, frames, time, flags, user):
         set_event(
             control.wake
         )  # after ``play``, which makes space for the output of a pulse that waits for it
-    record(histogram_at(side.callback_times), now_ns(control) - entered)
+    count_time(histogram_at(side.callback_times), now_ns(control) - entered)
     store(side, "callbacks", side.callbacks + 1)
     return CONTINUE if load(control, "stop") == 0 else COMPLETE

@@ -10,7 +10,7 @@ from pulse.jit.registry import device
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
-from streaming.native.primitives import monotonic_ns
+from streaming.native.monotonic_clock import monotonic_ns
 
 MAX_EXTRAPOLATION_NS = 500_000_000
 """The time after its last block during which the position of a device is extrapolated."""

@@ -20,7 +20,7 @@ histogram_at = struct_at(Histogram)
 
 
 @device
-def record(histogram: Histogram, ns: int) -> None:
+def count_time(histogram: Histogram, ns: int) -> None:
     """Count a time."""
     ns = max(ns, 0)
     shift, rest = 0, ns >> (FINE_BITS + 1)

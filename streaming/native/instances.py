@@ -8,7 +8,7 @@ from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.machine.packed import packed_call_at, packed_step, take_faults
 from streaming.native.control_block import ControlBlock, instances_at, streams_at
 from streaming.native.device_side import now_ns
-from streaming.native.histogram import histogram_at, record
+from streaming.native.histogram import count_time, histogram_at
 from streaming.native.mixing import cross_fade, delay
 
 
@@ -78,8 +78,8 @@ def run_model(control: ControlBlock, start: int, arrived: int) -> None:
     if control.next_instances != 0:
         change_instances(control)
     computed = now_ns(control)
-    record(histogram_at(control.compute_times), computed - start)
-    record(histogram_at(control.waiting_times), start - arrived)
+    count_time(histogram_at(control.compute_times), computed - start)
+    count_time(histogram_at(control.waiting_times), start - arrived)
     control.compute_ns += computed - start
     control.expected_ns = min(computed - start, control.last_compute_ns)
     control.last_compute_ns = computed - start

@@ -14,7 +14,7 @@ from streaming.native import control_block as cb
 from streaming.native.commands import apply_command
 from streaming.native.control_block import ControlBlock, control_at, instances_at
 from streaming.native.device_side import now_ns, underrun_compensation
-from streaming.native.histogram import histogram_at, record
+from streaming.native.histogram import count_time, histogram_at
 from streaming.native.instances import run_model, silence_instances
 from streaming.native.pulse_in import arrival_of, fill_slots
 from streaming.native.pulse_out import keep_record, mix, write_output
@@ -53,7 +53,7 @@ def run_pulse(address):
         write_output(control)
     done = now_ns(control)
     if control.pulse_dropped == 0:
-        record(histogram_at(control.total_times), done - arrived)
+        count_time(histogram_at(control.total_times), done - arrived)
         if done - arrived > control.deadline_ns:
             control.missed += 1
     control.filled_frames = 0

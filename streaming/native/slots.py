@@ -17,7 +17,7 @@ from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device, routine
 from pulse.jit.rows.fields import starts_line
 from pulse.program.machine.packed import fault_count, packed_call_at, packed_step
-from streaming.native.primitives import monotonic_ns
+from streaming.native.monotonic_clock import monotonic_ns
 
 
 class WorkerBlock(Struct):

@@ -15,29 +15,34 @@ from streaming.opening.torch_module import load_module
 
 def load_source(
     path: Path | None,
-    of_module: Mapping[str, Any] | None = None,
+    module_options: Mapping[str, Any] | None = None,
     *,
     outputs: Sequence[str] | None = None,
     symbol: str | None = None,
     chunking: Chunking | None = None,
     ignore_value_info: bool = False,
-    **of_reading: Any,
+    **reading_options: Any,
 ) -> LoadedModel:
     """Load a file, or the PyTorch module that is called ``package.module:name``; None: the built-in model.
 
     A program is loaded without importing readers of models. Raises PulseError: it cannot be read.
 
-    of_module   arguments of ``load_module``, if it is a module; other arguments are those of ``pulse.load``
-    of_reading  those that only a file takes which is still to be read
+    module_options   arguments of ``load_module``, if it is a module; other arguments are those of ``pulse.load``
+    reading_options  those that only a file takes which is still to be read
     """
     name = None if path is None else read_module_name(path)
     if name is not None:
         return load_module(
-            name, outputs=outputs, symbol=symbol, chunking=chunking, **of_reading, **(of_module or {})
+            name,
+            outputs=outputs,
+            symbol=symbol,
+            chunking=chunking,
+            **reading_options,
+            **(module_options or {}),
         )
     if path is not None and is_program_file(path):
         return LoadedModel.of_program(
-            read_program(path), chunking, outputs=outputs, symbol=symbol, **of_reading
+            read_program(path), chunking, outputs=outputs, symbol=symbol, **reading_options
         )
     from pulse.api import load
 
@@ -47,5 +52,5 @@ def load_source(
         symbol=symbol,
         chunking=chunking,
         ignore_value_info=ignore_value_info,
-        **of_reading,
+        **reading_options,
     )

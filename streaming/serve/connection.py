@@ -315,4 +315,4 @@ class Connection(NotCopyable):
                 await self._socket.send_text(write_message(error.as_message()))
                 await self._socket.close(error.status, error.code)
             except (*DISCONNECT_ERRORS, OSError, RuntimeError):
-                self._counts.gone_before_the_error += 1
+                self._counts.errors_undelivered += 1

@@ -13,7 +13,7 @@ class ServerCounts:
     held_back              times that a client sent faster than its limit
     streams                streams that have ended
     resumed                streams that began with a checkpoint
-    gone_before_the_error  clients that were gone before they had the error that ended them
+    errors_undelivered  clients that were gone before they had the error that ended them
     checkpoints            checkpoints that were saved
     checkpoints_refused    checkpoints that the store refused: it has a newer one, or too few copies
     checkpoints_failed     checkpoints that could not be written or removed
@@ -26,7 +26,7 @@ class ServerCounts:
     held_back: int = 0
     streams: int = 0
     resumed: int = 0
-    gone_before_the_error: int = 0
+    errors_undelivered: int = 0
     checkpoints: int = 0
     checkpoints_refused: int = 0
     checkpoints_failed: int = 0

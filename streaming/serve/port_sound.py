@@ -19,7 +19,7 @@ Coded = tuple[int, int, bytes]
 """The number of the first frame, the number of frames, and the bytes of a message."""
 
 
-class InwardSound(NotCopyable):
+class InputSound(NotCopyable):
     """An input: from the client to the model.
 
     port          the port as the client sees it
@@ -86,7 +86,7 @@ class InwardSound(NotCopyable):
         return samples.reshape(self._shape)
 
 
-class OutwardSound(NotCopyable):
+class OutputSound(NotCopyable):
     """An output: from the model to the client.
 
     port          the port as the client sees it

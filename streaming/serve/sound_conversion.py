@@ -11,7 +11,7 @@ from streaming.protocol.messages import Hello
 from streaming.protocol.opus import RATE_HZ as OPUS_HZ
 from streaming.protocol.opus import SKIP_SAMPLES
 from streaming.protocol.ports import StreamPort
-from streaming.serve.port_sound import InwardSound, OutwardSound, resampler_delay
+from streaming.serve.port_sound import InputSound, OutputSound, resampler_delay
 from streaming.snapshot import pack, unpack
 
 
@@ -32,7 +32,7 @@ class SoundConversion(NotCopyable):
     inputs, outputs  ports as the client sees them
     client_hz        samples per second of the client; None if the model's rate is unknown
     name             the name of the format: ``f32``, ``pcm16`` or ``opus``
-    inward, outward  port name -> converter of sound; empty if rate and samples are those of the model
+    input_sounds, output_sounds  port name -> converter of sound; empty if rate and samples are those of the model
     Raises           ProtocolError: the model has no rate, or ports other than sound, or the rates are too far apart
     """
 
@@ -41,8 +41,8 @@ class SoundConversion(NotCopyable):
     def __init__(self, model: SoundModel, hello: Hello) -> None:
         self.name = hello.format
         self.inputs, self.outputs = model.inputs, model.outputs
-        self.inward: dict[str, InwardSound] = {}
-        self.outward: dict[str, OutwardSound] = {}
+        self.input_sounds: dict[str, InputSound] = {}
+        self.output_sounds: dict[str, OutputSound] = {}
         client_hz = hello.rate or (OPUS_HZ if self.name == "opus" else model.rate_hz)
         self.client_hz, self._model_hz, self._skip = client_hz, model.rate_hz, hello.skip or 0
         if self.name == "opus" and client_hz != OPUS_HZ:
@@ -66,13 +66,13 @@ class SoundConversion(NotCopyable):
     @property
     def is_identity(self) -> bool:
         """Whether nothing is converted."""
-        return not self.inward
+        return not self.input_sounds
 
     def ready_frames(self, frames: int, name: str) -> int:
         """Return the frames that the model gets from this many frames of an input."""
         if self.is_identity:
             return frames
-        sound = self.inward[name]
+        sound = self.input_sounds[name]
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
@@ -89,8 +89,8 @@ class SoundConversion(NotCopyable):
 
     def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
         """Convert frames of the client to the model's input. Raises ProtocolError: a packet that cannot be decoded."""
-        if self.inward:
-            return self.inward[name].push(frames, count)
+        if self.input_sounds:
+            return self.input_sounds[name].push(frames, count)
         assert not isinstance(frames, bytes)
         return frames
 
@@ -98,12 +98,12 @@ class SoundConversion(NotCopyable):
         """Return frames of each input, at the client's rate."""
         if self.is_identity:
             return list(received.values())
-        return [sound.received for sound in self.inward.values()]
+        return [sound.received for sound in self.input_sounds.values()]
 
     def count_sent(self, sent_frames: Mapping[str, int]) -> list[int]:
         """Return frames of each streaming output, at the client's rate."""
         return [
-            self.outward[name].sent_frames if name in self.outward else count
+            self.output_sounds[name].sent_frames if name in self.output_sounds else count
             for name, count in sent_frames.items()
         ]
 
@@ -125,28 +125,29 @@ class SoundConversion(NotCopyable):
             sound.restore(chunk)
 
     @property
-    def _sounds(self) -> list["InwardSound | OutwardSound"]:
-        return [*self.inward.values(), *self.outward.values()]
+    def _sounds(self) -> list["InputSound | OutputSound"]:
+        return [*self.input_sounds.values(), *self.output_sounds.values()]
 
     def _convert(self, client_hz: int, model_hz: int) -> None:
         opus = self.name == "opus"
         skip = self._skip if opus else None
-        self.inward = {port.name: InwardSound(port, client_hz, model_hz, skip) for port in self.inputs}
+        self.input_sounds = {port.name: InputSound(port, client_hz, model_hz, skip) for port in self.inputs}
         sounds = [port for port in self.outputs if _is_sound_at(port, model_hz)]
-        self.outward = {
-            port.name: OutwardSound(
+        self.output_sounds = {
+            port.name: OutputSound(
                 port, model_hz, client_hz, self.name, self._delay_frames(port, client_hz, model_hz)
             )
             for port in sounds
         }
-        self.inputs = tuple(self.inward[port.name].port for port in self.inputs)
+        self.inputs = tuple(self.input_sounds[port.name].port for port in self.inputs)
         self.outputs = tuple(
-            self.outward[port.name].port if port.name in self.outward else port for port in self.outputs
+            self.output_sounds[port.name].port if port.name in self.output_sounds else port
+            for port in self.outputs
         )
 
     def _delay_frames(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
         """Return the delay of an output in frames of the client, without the encoder's."""
-        first = next(iter(self.inward.values()))
+        first = next(iter(self.input_sounds.values()))
         resampler_frames = resampler_delay(model_hz, client_hz)
         return (
             -(-(port.delay + resampler_frames) * client_hz // model_hz)

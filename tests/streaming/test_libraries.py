@@ -121,7 +121,7 @@ def test_a_library_is_checked_again_only_if_it_changed(
     assert checks
 
 
-@pytest.mark.parametrize("change", ["no index", "format", "level", "made_of", "sources"])
+@pytest.mark.parametrize("change", ["no index", "format", "level", "sources_checksum", "sources"])
 def test_libraries_that_do_not_fit_are_skipped(folder: Path, tmp_path: Path, change: str) -> None:
     """The libraries are missing, or of another format, other levels or other sources."""
     assert HERE is not None
@@ -130,7 +130,7 @@ def test_libraries_that_do_not_fit_are_skipped(folder: Path, tmp_path: Path, cha
         {
             "format": {"format": 99},
             "level": {"checksums": {}},
-            "made_of": {"made_of": "0"},
+            "sources_checksum": {"sources_checksum": "0"},
             "sources": {"sources": [*index["sources"], "pulse/no_such_file.py"]},
         }.get(change, {})
     )

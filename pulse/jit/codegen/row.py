@@ -136,7 +136,7 @@ declare_type(
         else None
     ),
 )
-for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_bases, types.int64)):
+for _function, _result in ((instruction.with_bases_at, None), (instruction.word_of_bases, types.int64)):
     declare_type(
         _function,
         lambda args, result=_result: (
@@ -154,7 +154,7 @@ def _one_group(context, builder, sig, args):
     return _row(context, builder, sig.return_type, builder.gep(words, [index], inbounds=True), bases)
 
 
-@lower_builtin(instruction.lanes_on, RowType, types.int64)
+@lower_builtin(instruction.with_bases_at, RowType, types.int64)
 def _lanes_on(context, builder, sig, args):
     words, bases = _parts_of(builder, args[0])
     return _row(context, builder, sig.args[0], words, builder.gep(bases, [args[1]], inbounds=True))

@@ -267,7 +267,7 @@ class RowFields(Fields):
         return operand_at(words, index, bases, ELEMENT_DTYPES[element], count, row_field.spec.written)
 
 
-P = TypeVar("P", bound=RowFields)
+RowT = TypeVar("RowT", bound=RowFields)
 
 
 class Instruction(RowFields):
@@ -346,7 +346,7 @@ def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
     return {f"{name}{i}": value for i, value in enumerate(values)}
 
 
-def lanes_on(row: P, words: int) -> P:
+def with_bases_at(row: RowT, words: int) -> RowT:
     """Return the same row over memories whose bases are this many words further on."""
     row_words, start, bases, form = row.__dict__["source"]
     return row.from_words(row_words, start, bases + words, form)

@@ -8,13 +8,13 @@ import json
 import os
 import shutil
 import stat
-import uuid
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pulse.jit.storage.cache import distrust_reason, is_shared, make_folder
 from pulse.support.record import record
+from pulse.support.replaced_file import replace_file
 
 KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"
@@ -22,7 +22,6 @@ CHECKSUM_BYTES, LENGTH_BYTES = 32, 4
 MAX_BYTES = 1 << 24
 """Maximum number of bytes of a file; larger ones are refused. The largest kernels have 70 KB."""
 READ_FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
-WRITE_FLAGS = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
 
 
 @record
@@ -62,17 +61,9 @@ def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict
     """Write a file atomically, replacing an existing one. Raises OSError: it cannot be written."""
     data = _encode(code, versions, function)
     make_folder(path.parent)
-    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    mode = 0o666 if is_shared() else 0o600
-    try:
-        with open(unfinished, "wb", opener=lambda name, _: os.open(name, WRITE_FLAGS, mode)) as file:
-            file.write(data)
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        os.replace(unfinished, path)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
-        raise
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    replace_file(path, data, 0o666 if is_shared() else 0o600)
 
 
 def _read_bytes(path: Path) -> bytes:

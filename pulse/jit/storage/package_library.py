@@ -30,14 +30,14 @@ class LibraryIndex:
     """The sources and the content of the libraries.
 
     sources    the files of the functions and of their compiler
-    made_of    the checksum of their content
+    sources_checksum    the checksum of their content
     functions  name -> the module that declares it
     checksums  level -> the checksum of its library
     format     the version of the index's fields
     """
 
     sources: tuple[str, ...]
-    made_of: str
+    sources_checksum: str
     functions: dict[str, str]
     checksums: dict[str, str]
     format: int = INDEX_FORMAT
@@ -126,7 +126,7 @@ def load(level: Level, folder: str | PathLike[str]) -> Library | None:
     stamp = Stamp(files)
     try:
         if not stamp.is_current():
-            if checksum_of_sources(index.sources) != index.made_of:
+            if checksum_of_sources(index.sources) != index.sources_checksum:
                 return None
             if checksum([_content(path)]) != index.checksums[level.name]:
                 raise OSError("its checksum is wrong")

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from pulse.jit.storage.cache_root import cache_root
 from pulse.support.blake2 import blake2b
+from pulse.support.replaced_file import replace_file
 
 
 class Stamp:
@@ -25,15 +26,9 @@ class Stamp:
 
     def write(self) -> None:
         """Note that the files were checked. Without a writable cache, they are checked again by each process."""
-        unfinished = f"{self._path}.{os.getpid()}"
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            note = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                os.write(note, (self._state or "").encode())
-            finally:
-                os.close(note)
-            os.replace(unfinished, self._path)
+            replace_file(self._path, (self._state or "").encode(), 0o600)
 
 
 def _digest_states(files: Iterable[str]) -> str | None:

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -23,6 +22,7 @@ from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 from pulse.support.blake2 import blake2b
+from pulse.support.replaced_file import replace_file
 from pulse.version import __version__
 
 MAX_TEXT_LENGTH = 4096
@@ -93,17 +93,12 @@ def encode_program(
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
     """Write a whole file atomically, replacing an existing one. Raises WriteError: it cannot be written."""
-    target = os.fspath(path)
-    folder, name = os.path.split(target)
-    unfinished = os.path.join(folder, f".{name}.{os.urandom(16).hex()}")
     try:
-        with open(unfinished, "wb") as file:
-            file.write(content)
-        os.replace(unfinished, target)
+        replace_file(path, content)
     except OSError as error:
-        with suppress(FileNotFoundError):
-            os.unlink(unfinished)
-        raise WriteError(f"{target}: cannot be written ({error.strerror}); check the folder") from error
+        raise WriteError(
+            f"{os.fspath(path)}: cannot be written ({error.strerror}); check the folder"
+        ) from error
 
 
 def layout_checksum(kernel: Kernel) -> str:

@@ -91,11 +91,11 @@ def _sort_by_stride(x: Value, axes: Sequence[int]) -> list[int]:
     return [axis for axis in x.order if axis in axes]
 
 
-def _is_gatherable(x: Value, lead: Sequence[int], rest: Sequence[int]) -> bool:
+def _is_gatherable(x: Value, leading_axes: Sequence[int], trailing_axes: Sequence[int]) -> bool:
     """Return whether the leading axes are one loop, and the trailing ones one run."""
-    lead_axes = [a for a in _sort_by_stride(x, lead) if x.shape[a] != 1]
-    return x.is_dense(rest) and all(
-        x.strides[outer] == x.strides[inner] * x.shape[inner] for outer, inner in pairwise(lead_axes)
+    outer_axes = [a for a in _sort_by_stride(x, leading_axes) if x.shape[a] != 1]
+    return x.is_dense(trailing_axes) and all(
+        x.strides[outer] == x.strides[inner] * x.shape[inner] for outer, inner in pairwise(outer_axes)
     )
 
 

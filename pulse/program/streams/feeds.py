@@ -17,13 +17,13 @@ Feed = Mapping[str, Array]
 
 def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     """Return a pulse for each streaming input; ``feed`` may be an array if there is one input."""
-    arrays = _feeds_by_name(ports, feed)
+    arrays = feeds_by_name(ports, feed)
     for port in ports:
         array = arrays.get(port.name)
         if array is None:
             raise InputError(f"no pulse for input {port.name}; feed {_describe_ports(ports)}")
         if array.shape != port.shape or array.dtype != port.dtype:
-            raise InputError(f"expected a pulse {_port_text(port)}, got {_shape(array)}")
+            raise InputError(f"expected a pulse {port_text(port)}, got {array_text(array)}")
     if len(arrays) > len(ports):
         unknown = sorted(arrays.keys() - {port.name for port in ports})
         raise InputError(f"{', '.join(unknown)} is not a streaming input; feed {_describe_ports(ports)}")
@@ -36,13 +36,13 @@ def output_arrays(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
     if isinstance(arrays, np.ndarray) and len(ports) == 1:
         arrays = dict.fromkeys(ports, arrays)
     if not isinstance(arrays, (dict, Mapping)) or arrays.keys() != ports.keys():
-        raise InputError(f"pass an array for each output: {'; '.join(map(_port_text, ports.values()))}")
+        raise InputError(f"pass an array for each output: {'; '.join(map(port_text, ports.values()))}")
     results: dict[str, Array] = {}
     for name, port in ports.items():
         array = arrays[name]
         if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
             raise InputError(
-                f"expected an array for the output {_port_text(port)}, got {_shape(np.asarray(array))}"
+                f"expected an array for the output {port_text(port)}, got {array_text(np.asarray(array))}"
             )
         if not array.flags.writeable:
             raise InputError(f"the array for the output {name} cannot be written")
@@ -54,19 +54,19 @@ def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     """Return copies of the inputs that do not stream."""
     ports = {port.name: port for port in inputs if not port.streams}
     if constants.keys() != ports.keys():
-        missing = "; ".join(_port_text(port) for port in ports.values()) or "none"
+        missing = "; ".join(port_text(port) for port in ports.values()) or "none"
         raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
     copies = {name: np.array(array) for name, array in constants.items()}
     for name, array in copies.items():
         if array.shape != ports[name].shape or array.dtype != ports[name].dtype:
-            raise InputError(f"expected {_port_text(ports[name])}, got {_shape(array)}")
+            raise InputError(f"expected {port_text(ports[name])}, got {array_text(array)}")
     return copies
 
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
     """Return the last frames of each streaming input, less than a pulse of one of them; no frames without ``rest``."""
     nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
-    arrays = nothing if rest is None else _feeds_by_name(ports, rest)
+    arrays = nothing if rest is None else feeds_by_name(ports, rest)
     if arrays.keys() != nothing.keys():
         raise InputError(f"feed {_describe_ports(ports)}")
     for port in ports:
@@ -76,7 +76,7 @@ def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Ar
             not fits
             or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
         ):
-            raise InputError(f"expected less than a pulse {_port_text(port)}, got {_shape(array)}")
+            raise InputError(f"expected less than a pulse {port_text(port)}, got {array_text(array)}")
     counts = frame_counts(ports, arrays)
     if all(counts[port.name] >= port.frames for port in ports):
         lengths = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
@@ -112,7 +112,8 @@ def _filled_frames(port: Port, fill: float) -> Array:
     return np.full(port.shape, value, port.dtype)
 
 
-def _feeds_by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
+def feeds_by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
+    """Return arrays by name, unchecked; ``feed`` may be an array if there is one port."""
     if isinstance(feed, np.ndarray) and len(ports) == 1:
         return {ports[0].name: np.asarray(feed)}
     if isinstance(feed, (dict, Mapping)):
@@ -123,12 +124,14 @@ def _feeds_by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array
 
 
 def _describe_ports(ports: Sequence[Port]) -> str:
-    return "; ".join(_port_text(port) for port in ports)
+    return "; ".join(port_text(port) for port in ports)
 
 
-def _port_text(port: Port) -> str:
-    return f"{port.name}: {shape_text(port.shape)},{dtype_name(port.dtype)}"
+def port_text(port: Port, *lanes: int) -> str:
+    """Return name, shape and type of a port; ``lanes``: the number of streams side by side, if there are several."""
+    return f"{port.name}: {shape_text((*lanes, *port.shape))},{dtype_name(port.dtype)}"
 
 
-def _shape(array: Array) -> str:
+def array_text(array: Array) -> str:
+    """Return shape and type of an array."""
     return f"{','.join(map(str, array.shape))},{dtype_name(array.dtype)}"

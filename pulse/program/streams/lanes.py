@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import FaultError, InputError
-from pulse.facts import Array, dtype_name, shape_text
-from pulse.interface import Port
+from pulse.facts import Array
 from pulse.ops.clock import Clock
 from pulse.program.streams.executable import Executable
-from pulse.program.streams.feeds import Feed
+from pulse.program.streams.feeds import Feed, array_text, feeds_by_name, port_text
 from pulse.program.streams.state import State
 from pulse.support.record import record
 
@@ -216,30 +215,14 @@ class Lanes:
             raise InputError(f"lanes {list(lanes)} name one lane twice; step it twice")
 
     def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
-        arrays = self._feeds_by_name(feed)
+        arrays = feeds_by_name(tuple(self._streaming.values()), feed)
         if arrays.keys() != self._streaming.keys():
-            raise InputError(
-                f"feed {'; '.join(_port_text(port, count) for port in self._streaming.values())}"
-            )
+            raise InputError(f"feed {'; '.join(port_text(port, count) for port in self._streaming.values())}")
         for name, array in arrays.items():
             port = self._streaming[name]
             if array.shape != (count, *port.shape) or array.dtype != port.dtype:
-                actual = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
-                raise InputError(f"expected {_port_text(port, count)}, got {actual}")
+                raise InputError(f"expected {port_text(port, count)}, got {array_text(array)}")
         return arrays
-
-    def _feeds_by_name(self, feed: Feed | Array) -> dict[str, Array]:
-        if isinstance(feed, np.ndarray):
-            if len(self._streaming) != 1:
-                names = ", ".join(self._streaming)
-                raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {names}")
-            (name,) = self._streaming
-            return {name: feed}
-        return {name: np.asarray(array) for name, array in feed.items()}
-
-
-def _port_text(port: Port, count: int) -> str:
-    return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
 
 
 def _restore(

@@ -119,7 +119,7 @@ def convolve(
         )
         factor = product_factor(node, node.quantization(slot), node.quantization(1))
         y = finish_sum(node, total, factor, CHANNEL_SHAPE, "codes")
-    elif _meets_codes(node, slot):
+    elif _quantises_activations(node, slot):
         codes, step = row_codes(node, x, (1, 2, 3))
         weights = read_kernel(node, 1, perm, True).astype(np.float32)
         y = dequantize_sums(node, apply(codes, weights, None, "sum"), step, offset, CHANNEL_SHAPE)
@@ -129,7 +129,7 @@ def convolve(
     return node.wire(Transpose(channels_last(4)), [y])
 
 
-def _meets_codes(node: TfliteNode, slot: int) -> bool:
+def _quantises_activations(node: TfliteNode, slot: int) -> bool:
     """Return whether floats times stored codes come in calls of constant size: LiteRT then quantises the floats."""
     fact = node.fact(slot)
     return (

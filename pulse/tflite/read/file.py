@@ -33,7 +33,7 @@ TENSOR_TYPES: Mapping[str, DType] = {
 CODE_DTYPES = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 """The types of activations that are stored as codes."""
 RESOURCES = ("RESOURCE", "VARIANT")
-MAX_AXES = 8
+MAX_TENSOR_AXES = 8
 """A tensor with more axes is refused."""
 MAX_SCALE = float(1 << 40)
 """Scales from this one up, and below its reciprocal, are refused: products of three must fit in f32."""
@@ -169,16 +169,16 @@ class _Parser:
     """Verified bytes on their way to values."""
 
     def __init__(self, data: bytes, subject: str) -> None:
-        self._data, self._what = data, subject
+        self._data, self._subject = data, subject
         self._model: Any = schema().Model.GetRootAs(data, 0)
 
     def error(self, message: str) -> LoadError:
-        return LoadError(f"{self._what}: {message}; the file is damaged, get it again")
+        return LoadError(f"{self._subject}: {message}; the file is damaged, get it again")
 
     def file(self) -> TfliteFile:
         model = self._model
         if model.Version() != 3:
-            raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is supported")
+            raise LoadError(f"{self._subject}: version {model.Version()} of the schema; only 3 is supported")
         op_types = [self._op_type(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
         graphs = [self._subgraph(model.Subgraphs(i), op_types) for i in range(model.SubgraphsLength())]
         if not graphs:
@@ -193,7 +193,7 @@ class _Parser:
         name = _names("BuiltinOperator").get(number)
         if name is None:
             raise LoadError(
-                f"{self._what}: operator {number} is newer than the supported schema; "
+                f"{self._subject}: operator {number} is newer than the supported schema; "
                 "convert the model with an older TensorFlow"
             )
         return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
@@ -233,14 +233,14 @@ class _Parser:
         location = f"tensor {name} of {graph}"
         type_name = _names("TensorType").get(tensor.Type())
         if type_name is None:
-            raise LoadError(f"{self._what}: {location} has type {tensor.Type()}, which is unknown")
+            raise LoadError(f"{self._subject}: {location} has type {tensor.Type()}, which is unknown")
         shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
         if tensor.Sparsity() is not None:
             raise LoadError(
-                f"{self._what}: {location} is sparse, which is not supported; convert the model again, dense"
+                f"{self._subject}: {location} is sparse, which is not supported; convert the model again, dense"
             )
         dims = signature if len(signature) == len(shape) else shape
-        if len(dims) > MAX_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
+        if len(dims) > MAX_TENSOR_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
             raise self.error(f"{location} has shape {list(shape)} {list(signature)}")
         data = self._value(tensor, type_name, shape, location)
         if data is not None:
@@ -266,7 +266,7 @@ class _Parser:
             return None
         if type_name in ("INT4", "UINT4"):
             raise LoadError(
-                f"{self._what}: {location} has {type_name.lower()} weights, which are not supported"
+                f"{self._subject}: {location} has {type_name.lower()} weights, which are not supported"
             )
         dtype = TENSOR_TYPES.get(type_name)
         if dtype is None:
@@ -315,7 +315,7 @@ class _Parser:
                 continue
             name, union_table = _names(union).get(code), table()
             if name is None:
-                raise LoadError(f"{self._what}: {location} has options {code}, which are unknown")
+                raise LoadError(f"{self._subject}: {location} has options {code}, which are unknown")
             if union_table is None:
                 continue
             options = getattr(schema(), name)()

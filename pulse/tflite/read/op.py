@@ -17,7 +17,7 @@ from pulse.tflite.operators import families as families
 from pulse.tflite.read.file import Tensor
 from pulse.tflite.registry import STATES, TRANSLATORS
 from pulse.typed import TypedNetwork, add_constant
-from pulse.wiring import wire as wired
+from pulse.wiring import wire as add_op
 
 
 @record(eq=False)
@@ -110,10 +110,10 @@ class ToWire(ModelOp):
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         graph, quantization = target.graph, self.tensor.quantization
         if quantization is None:
-            return wired(graph, wire, Cast(I64), inputs)
-        x = wired(graph, f"{wire}.codes", Cast(F32), inputs)[0]
+            return add_op(graph, wire, Cast(I64), inputs)
+        x = add_op(graph, f"{wire}.codes", Cast(F32), inputs)[0]
         zero = add_constant(graph, f"{wire}.zero", np.asarray(-quantization.zero[0], np.float32))
-        return wired(graph, wire, Elementwise("add"), [x, zero])
+        return add_op(graph, wire, Elementwise("add"), [x, zero])
 
 
 @record(eq=False)
@@ -126,10 +126,10 @@ class FromWire(ModelOp):
         graph, quantization, dtype = target.graph, self.tensor.quantization, self.tensor.dtype
         assert dtype is not None
         if quantization is None:
-            return wired(graph, wire, Cast(dtype), inputs)
+            return add_op(graph, wire, Cast(dtype), inputs)
         zero = add_constant(graph, f"{wire}.zero", np.asarray(quantization.zero[0], np.float32))
-        x = wired(graph, f"{wire}.codes", Elementwise("add"), [*inputs, zero])[0]
-        return wired(graph, wire, Cast(dtype), [x])
+        x = add_op(graph, f"{wire}.codes", Elementwise("add"), [*inputs, zero])[0]
+        return add_op(graph, wire, Cast(dtype), [x])
 
 
 def is_converted(tensor: Tensor) -> bool:

@@ -18,7 +18,7 @@ from pulse.torch.replacements.loop_values import (
 )
 from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 
-LOOP_HELP = (
+LOOP_ADVICE = (
     "a loop over time is exported if each step does the same with a frame of this step and with what the step before "
     "has left, and its frames are joined with torch.stack or torch.cat, or written to one tensor; otherwise write it "
     "as layers (nn.GRU, convolutions, cumsum)"
@@ -42,7 +42,7 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
         except _NoScanError as reason:
             raise LoadError(
                 f"{title}: the loop over frames in {loop.origin} cannot be exported for every length: {reason}; "
-                f"{LOOP_HELP}"
+                f"{LOOP_ADVICE}"
             ) from None
     from onnx_ir.passes.common import RemoveUnusedNodesPass, TopologicalSortPass
 
@@ -52,7 +52,7 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     for index in sorted(left):
         raise LoadError(
             f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: the result "
-            f"of its last step is used after the loop; {LOOP_HELP}"
+            f"of its last step is used after the loop; {LOOP_ADVICE}"
         )
 
 

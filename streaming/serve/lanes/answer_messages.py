@@ -59,8 +59,10 @@ class AnswerMessages:
             array = frames.get(port.name)
             if array is None or port.axis is None or not (count := array.shape[port.axis]):
                 continue
-            if port.name in self._conversion.outward:
-                messages += self._encode_sound(port, self._conversion.outward[port.name].push(array), step)
+            if port.name in self._conversion.output_sounds:
+                messages += self._encode_sound(
+                    port, self._conversion.output_sounds[port.name].push(array), step
+                )
                 continue
             header = Header(OUTPUT, port.number, epoch, count, sent_frames[port.name] - count, *times)
             messages.append(pack_frames(header, port.encode(array, self._format)))
@@ -70,8 +72,8 @@ class AnswerMessages:
         """Encode the sound that conversions hold at the end of the stream."""
         messages: list[bytes] = []
         for port in self._outputs:
-            if port.name in self._conversion.outward:
-                messages += self._encode_sound(port, self._conversion.outward[port.name].flush(), None)
+            if port.name in self._conversion.output_sounds:
+                messages += self._encode_sound(port, self._conversion.output_sounds[port.name].flush(), None)
         return messages
 
     def encode_finals(self, values: Mapping[str, Array]) -> list[bytes]:

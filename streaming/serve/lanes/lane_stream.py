@@ -163,7 +163,9 @@ class LaneStream(NotCopyable):
         """
         if not self._input_ended:
             self._input_ended = True
-            self._flushed.extend((name, sound.flush()) for name, sound in self._conversion.inward.items())
+            self._flushed.extend(
+                (name, sound.flush()) for name, sound in self._conversion.input_sounds.items()
+            )
         if not self._flushed:
             return False
         name, frames = self._flushed.popleft()

@@ -237,18 +237,23 @@ def test_a_model_that_was_read_comes_back() -> None:
     assert str(view.graph().analyse().inputs["x"]) == "1,1,T,f32"
 
 
-def test_every_call_takes_a_built_model() -> None:
+def test_built_models_are_verified_and_chained() -> None:
     x = Connector("x", "1,1,T")
     y = Add()(Conv1D(1, 1, 3, "conv", padding_dims=[2, 0])(x), x)
     pulse.verify(y, pulse=2, backend="numpy").require()
     pulse.verify(pulse.chain(y, y.graph()), pulse=2, backend="numpy").require()
+    whole, _ = row()
+    inner = pulse.load(whole, inputs={"x": "1,1,T"}, outputs=["relu"])
+    assert pulse.cost_report(inner).parameters == pulse.cost_report(y).parameters * 2
+
+
+def test_built_models_are_loaded_with_shapes_and_outputs() -> None:
     node = GRU(4, 3)
     typed = pulse.load(node, inputs={"x": "T,1,4"}).analyse()
     assert [str(fact) for fact in typed.inputs.values()] == ["T,1,4,f32"]
     whole, _ = row()
     inner = pulse.load(whole, inputs={"x": "1,1,T"}, outputs=["relu"])
     assert list(inner.analyse().outputs) == ["relu"]
-    assert pulse.cost_report(inner).parameters == pulse.cost_report(y).parameters * 2
     with pytest.raises(pulse.LoadError, match=r"no size for axis 0, 2.*inputs="):
         pulse.stream(whole, pulse=2)
     with pytest.raises(pulse.LoadError, match="constants= is an option for reading a file"):

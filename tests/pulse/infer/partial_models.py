@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from pulse.models import Model
 
 TYPES = {
@@ -53,4 +53,4 @@ def facts(model: Model) -> dict[str, str]:
 
 def inferred_facts(*args: object, **kwargs: object) -> dict[str, str]:
     """The inferred fact of each wire of a model."""
-    return facts(load(proto(*args, **kwargs)))  # type: ignore[arg-type]
+    return facts(read_onnx(proto(*args, **kwargs)))  # type: ignore[arg-type]

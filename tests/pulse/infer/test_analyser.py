@@ -6,7 +6,7 @@ import pytest
 from onnx import helper
 
 from pulse.errors import FactError, LoadError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import facts, inferred_facts, proto
 
@@ -25,7 +25,7 @@ def test_a_contradiction_names_the_node_and_both_facts() -> None:
         + WAY_OUT
     )
     with pytest.raises(LoadError, match=f"^{re.escape(message)}$"):
-        load(model).analyse()
+        read_onnx(model).analyse()
 
 
 def test_the_line_of_the_program_is_reported() -> None:
@@ -33,7 +33,7 @@ def test_the_line_of_the_program_is_reported() -> None:
     product.doc_string = 'File "net.py", line 7, in forward'
     model = proto([product], {"x": "?,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
     with pytest.raises(LoadError, match=r"^y \(MatMul, node MatMul_y, net.py line 7\): .*3 and 4 differ"):
-        load(model).analyse()
+        read_onnx(model).analyse()
 
 
 def test_types_that_contradict_each_other_are_refused() -> None:
@@ -41,25 +41,27 @@ def test_types_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(
         LoadError, match=r"y \(Add, node Add_y\): .* contradict each other: types f32 and i64"
     ):
-        load(model).infer()
+        read_onnx(model).infer()
 
 
 def test_known_inputs_are_refused_by_the_translator() -> None:
     model = proto([node("MatMul", "x w")], {"x": "2,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
     with pytest.raises(FactError, match=r"y \(MatMul\).*reads x: 2,3,f32; w: 4,2,f32"):
-        load(model).analyse()
+        read_onnx(model).analyse()
 
 
 def test_nothing_is_inferred_from_unsupported_operators() -> None:
     fused = helper.make_node("Fused", ["x"], ["h"], domain="com.example")
     model = proto([fused, node("Relu", "h")], {"x": "?,3,f32"}, {"y": "2,5,f32"})
     model.opset_import.append(helper.make_opsetid("com.example", 1))
-    assert facts(load(model)) == {"x": "?,3,f32", "h": "2,5,f32", "y": "2,5,f32"}
+    assert facts(read_onnx(model)) == {"x": "?,3,f32", "h": "2,5,f32", "y": "2,5,f32"}
 
 
 def test_nothing_is_assumed_on_the_way() -> None:
     nodes = [node("Add", "x z", "h"), node("MatMul", "h w")]
-    model = load(proto(nodes, {"x": "?,T,f32", "z": "?,S,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)}))
+    model = read_onnx(
+        proto(nodes, {"x": "?,T,f32", "z": "?,S,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
+    )
     before = model.scope.assumptions
     inferred = facts(model)
     assert (inferred["x"], inferred["z"], inferred["y"]) == ("?,T,f32", "?,S,f32", "?,2,f32")
@@ -68,7 +70,7 @@ def test_nothing_is_assumed_on_the_way() -> None:
 
 def test_lines_show_inferred_facts() -> None:
     model = proto([node("MatMul", "x w")], {"x": "...,f32"}, {"y": "2,3,f32"}, {"w": floats("w", 4, 3)})
-    assert load(model).lines() == [
+    assert read_onnx(model).lines() == [
         "model partial",
         "input x 2,4,f32",
         "w = Constant -> 4,3,f32",
@@ -80,8 +82,8 @@ def test_lines_show_inferred_facts() -> None:
 def test_an_input_whose_type_nothing_determines_is_refused() -> None:
     model = proto([node("Shape", "x")], {"x": "2,T,?"}, {"y": "...,i64"})
     with pytest.raises(LoadError, match=r"input x \(2,T,\?\): the file states no type"):
-        load(model).analyse()
-    assert str(load(model, {"x": "2,T,f16"}).analyse().inputs["x"]) == "2,T,f16"
+        read_onnx(model).analyse()
+    assert str(read_onnx(model, {"x": "2,T,f16"}).analyse().inputs["x"]) == "2,T,f16"
 
 
 def test_a_wire_that_is_read_twice_gives_half_of_a_join() -> None:

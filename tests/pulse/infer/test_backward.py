@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto
 
 from pulse.errors import LoadError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import inferred_facts, proto
 
@@ -275,11 +275,11 @@ def test_weights_and_an_output_give_the_input() -> None:
         node("MatMul", "b v"),
     ]
     model = proto(nodes, {"x": ANY}, {"y": "1,10,2,f32"}, {"w": W, "v": floats("v", 8, 2)})
-    typed = load(model).analyse()
+    typed = read_onnx(model).analyse()
     assert str(typed.inputs["x"]) == "1,12,4,f32"
     assert typed.run(floats("x", 1, 12, 4))["y"].shape == (1, 10, 2)
     with pytest.raises(LoadError, match=r'input x \(\?,\?,4,f32\).*axis 0, 1.*"x": "1,T,4"'):
-        load(model, ignore_value_info=True).analyse()
+        read_onnx(model, ignore_value_info=True).analyse()
 
 
 def test_two_inputs_give_each_other() -> None:

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from pulse.errors import LoadError, PulseWarning
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import facts, proto
 from tests.shared import shared_path
@@ -34,12 +34,12 @@ def test_wrong_claims_are_ignored_with_a_warning(wire: str, claim: str, contradi
     with pytest.warns(
         PulseWarning, match=f"^{re.escape(f'partial: {IGNORED}{contradiction}{SILENCE}')}$"
     ) as caught:
-        typed = load(model).analyse()
+        typed = read_onnx(model).analyse()
     assert len(caught) == 1
     assert str(typed.outputs["y"]) == "1,T-2,8,f32"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert str(load(model, ignore_value_info=True).analyse().outputs["y"]) == "1,T-2,8,f32"
+        assert str(read_onnx(model, ignore_value_info=True).analyse().outputs["y"]) == "1,T-2,8,f32"
 
 
 def test_one_warning_for_a_model_lists_a_few() -> None:
@@ -50,38 +50,38 @@ def test_one_warning_for_a_model_lists_a_few() -> None:
     with pytest.warns(
         PulseWarning, match=r"h1 is T,f32, not 9,f32; h2 .*; h3 .*; and 3 more; ignore_value_info=True"
     ) as caught:
-        load(model).analyse()
+        read_onnx(model).analyse()
     assert len(caught) == 1
 
 
 @pytest.mark.parametrize("claim", ["1,?,8,f32", "B,frames,8,f32", "...,f32", "1,T,8,f32", "1,?,8,?"])
 def test_names_and_gaps_never_contradict(claim: str) -> None:
     model = proto(NODES, {"x": GIVEN}, {"y": claim}, STORED, {"h": "1,C,T,f32"})
-    assert str(load(model).analyse().outputs["y"]) == "1,T-2,8,f32"
+    assert str(read_onnx(model).analyse().outputs["y"]) == "1,T-2,8,f32"
 
 
 def test_integers_of_any_width_agree() -> None:
     nodes = [node("Shape", "x", "s"), node("Cast", "s", "c", to=6), node("Add", "c c")]
     model = proto(nodes, {"x": GIVEN}, {"y": "3,i32"}, value_info={"c": "3,i32"})
-    assert load(model).analyse().outputs["y"].shape == (3,)
+    assert read_onnx(model).analyse().outputs["y"].shape == (3,)
 
 
 def test_a_number_that_the_caller_frees_is_not_a_claim() -> None:
     model = proto(NODES, {"x": "1,4,100,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,8,98,f32"})
-    assert str(load(model).analyse().outputs["y"]) == "1,98,8,f32"
-    assert str(load(model, {"x": GIVEN}).analyse().outputs["y"]) == "1,T-2,8,f32"
+    assert str(read_onnx(model).analyse().outputs["y"]) == "1,98,8,f32"
+    assert str(read_onnx(model, {"x": GIVEN}).analyse().outputs["y"]) == "1,T-2,8,f32"
 
 
 def test_claims_count_where_an_input_is_not_known() -> None:
     model = proto(NODES, {"x": "...,f32"}, {"y": "...,f32"}, STORED, {"h": "1,8,10,f32"})
-    assert facts(load(model))["x"] == "1,4,12,f32"
-    assert facts(load(model, ignore_value_info=True))["x"] == "?,4,?,f32"
+    assert facts(read_onnx(model))["x"] == "1,4,12,f32"
+    assert facts(read_onnx(model, ignore_value_info=True))["x"] == "?,4,?,f32"
 
 
 def test_known_sizes_stay_as_the_input_states_them() -> None:
     nodes = [node("Add", "x z", "h"), node("Relu", "h")]
     model = proto(nodes, {"x": "batch,T,f32", "z": "N,?,f32"}, {"y": "4,?,f32"})
-    inferred = facts(load(model))
+    inferred = facts(read_onnx(model))
     assert (inferred["x"], inferred["z"]) == ("batch,T,f32", "N,?,f32")
 
 
@@ -89,22 +89,22 @@ def test_claims_that_contradict_the_graph_are_dropped() -> None:
     model = proto(NODES, {"x": "1,?,?,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,9,?,f32"})
     claims = r"^partial: shapes that the file states contradict its graph and are ignored: h \(Conv, .*: 8 and 9 differ"
     with pytest.warns(PulseWarning, match=claims) as caught:
-        assert facts(load(model))["x"] == "1,4,?,f32"
+        assert facts(read_onnx(model))["x"] == "1,4,?,f32"
     assert len(caught) == 1
 
 
 def test_claims_are_ignored_where_weights_determine_sizes() -> None:
     model = proto(NODES, {"x": "1,?,T,f32"}, {"y": "1,98,8,f32"}, STORED)
     with pytest.warns(PulseWarning, match=re.escape("y is 1,T-2,8,f32, not 1,98,8,f32")):
-        assert str(load(model).analyse().inputs["x"]) == GIVEN
+        assert str(read_onnx(model).analyse().inputs["x"]) == GIVEN
 
 
 def test_shared_models_state_nothing_wrong() -> None:
     """A warning would fail this test."""
     for path in sorted(shared_path("models").glob("*.onnx")):
-        vad = "sr" in load(path).inputs
+        vad = "sr" in read_onnx(path).inputs
         fixed = {"inputs": {"input": "1,576", "state": "2,1,128"}, "constants": {"sr": 16000}} if vad else {}
-        assert load(path, **fixed).analyse().outputs
+        assert read_onnx(path, **fixed).analyse().outputs
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,9 @@ def test_inputs_of_shared_models_are_inferred(name: str, shapes: list[str]) -> N
     model = onnx.load(shared_path("models") / f"{name}.onnx")
     for value in model.graph.input:
         value.type.tensor_type.ClearField("shape")
-    assert [str(fact) for fact in load(model).infer().inputs.values()] == [f"{dims},f32" for dims in shapes]
+    assert [str(fact) for fact in read_onnx(model).infer().inputs.values()] == [
+        f"{dims},f32" for dims in shapes
+    ]
 
 
 @pytest.mark.parametrize(
@@ -138,11 +140,11 @@ def test_a_name_that_only_an_output_has_reaches_the_input(
     fact_given: str, named: str, fact_inferred: str
 ) -> None:
     model = proto([node("Relu", "x", "y")], {"x": fact_given}, {"y": named})
-    typed = load(model).analyse()
+    typed = read_onnx(model).analyse()
     assert str(typed.inputs["x"]) == str(typed.outputs["y"]) == fact_inferred
     if fact_inferred != fact_given:
         with pytest.raises(LoadError, match="input x"):
-            load(model, ignore_value_info=True).analyse()
+            read_onnx(model, ignore_value_info=True).analyse()
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_a_name_that_only_an_output_has_reaches_the_input(
 def test_a_name_without_a_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
     model = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
     with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file states no size for axis 2; give"):
-        load(model).analyse()
+        read_onnx(model).analyse()
 
 
 @pytest.mark.parametrize(
@@ -166,4 +168,4 @@ def test_a_refusal_gives_an_example_for_missing_sizes(stated: str, example: str)
     """An unknown first axis counts streams, if another one can be time."""
     model = proto([node("Relu", "x", "y")], {"x": stated}, {"y": "...,f32"}, {})
     with pytest.raises(LoadError, match=re.escape(f'inputs={{"x": "{example}"}}')):
-        load(model).analyse()
+        read_onnx(model).analyse()

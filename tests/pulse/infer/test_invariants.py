@@ -8,7 +8,7 @@ import pytest
 
 from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.infer.fact_agreement import assert_agrees, facts_by_name
 from tests.pulse.infer.random_models import Knowledge, RandomBuilder, erase_facts, file, random_sketch
 
@@ -20,7 +20,7 @@ SEEDS = range(16)
 def case(seed: int) -> tuple[RandomBuilder, dict[str, InferenceFact]]:
     """A builder and the truth about its wires."""
     builder = random_sketch(seed, 9, symbolic=seed % 3 == 0)
-    whole = facts_by_name(load(file(builder, erase_facts(builder, 0, 0.0))))
+    whole = facts_by_name(read_onnx(file(builder, erase_facts(builder, 0, 0.0))))
     assert all(fact.to_typed() is not None for fact in whole.values())
     return builder, whole
 
@@ -39,13 +39,13 @@ def amount(fact: InferenceFact) -> int:
 def test_inferred_facts_are_true(seed: int) -> None:
     builder, truth = case(seed)
     for chance in (0.3, 0.6, 0.9):
-        assert_agrees(facts_by_name(load(file(builder, erase_facts(builder, seed, chance)))), truth)
+        assert_agrees(facts_by_name(read_onnx(file(builder, erase_facts(builder, seed, chance)))), truth)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_analysing_twice_changes_nothing(seed: int) -> None:
     builder, _ = case(seed)
-    once = load(file(builder, erase_facts(builder, seed, 0.6))).infer()
+    once = read_onnx(file(builder, erase_facts(builder, seed, 0.6))).infer()
     assert text(facts_by_name(once)) == text(facts_by_name(once.infer()))
     assert "\n".join(once.lines()) == "\n".join(once.infer().lines())
 
@@ -54,7 +54,7 @@ def test_analysing_twice_changes_nothing(seed: int) -> None:
 def test_more_knowledge_never_gives_less(seed: int) -> None:
     builder, _ = case(seed)
     less, *others = [
-        facts_by_name(load(file(builder, erase_facts(builder, seed, chance))))
+        facts_by_name(read_onnx(file(builder, erase_facts(builder, seed, chance))))
         for chance in (0.9, 0.6, 0.3, 0.0)
     ]
     for more in others:
@@ -68,9 +68,9 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
 def test_the_order_of_nodes_does_not_matter(seed: int, default_suite: bool) -> None:
     builder, _ = case(seed)
     left = erase_facts(builder, seed, 0.7)
-    expected = text(facts_by_name(load(file(builder, left))))
+    expected = text(facts_by_name(read_onnx(file(builder, left))))
     for number in range(FEW_ORDERS if default_suite else ORDERS):
-        model = load(file(builder, left, np.random.default_rng(number)))
+        model = read_onnx(file(builder, left, np.random.default_rng(number)))
         assert text(facts_by_name(model)) == expected
 
 
@@ -82,7 +82,7 @@ def test_contradictions_do_not_depend_on_the_order_of_nodes() -> None:
     messages = set()
     for number in range(10):
         with pytest.raises(LoadError) as caught:
-            load(file(builder, wrong, np.random.default_rng(number))).infer()
+            read_onnx(file(builder, wrong, np.random.default_rng(number))).infer()
         messages.add(str(caught.value))
     assert len(messages) == 1
 
@@ -93,7 +93,7 @@ def test_most_facts_and_inputs_are_inferred() -> None:
     for seed in SEEDS:
         builder, truth = case(seed)
         left = erase_facts(builder, seed, 0.6)
-        inferred = facts_by_name(load(file(builder, left)))
+        inferred = facts_by_name(read_onnx(file(builder, left)))
         for name, fact in inferred.items():
             reached["facts"] += amount(fact)
             reached["true facts"] += amount(truth[name])

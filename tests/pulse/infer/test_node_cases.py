@@ -5,7 +5,7 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 
 from pulse.errors import PulseError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from pulse.onnx.registry import RULES
 from tests.failed_cases import FailedCases
 from tests.pulse.infer.fact_agreement import assert_agrees, facts_by_name
@@ -21,13 +21,13 @@ def test_inferred_facts_of_node_cases_are_true() -> None:
         if not any(node.op_type in RULES for node in whole.graph.node):
             continue
         try:
-            load(whole).analyse()
+            read_onnx(whole).analyse()
         except PulseError:
             continue
-        truth = facts_by_name(load(whole))
+        truth = facts_by_name(read_onnx(whole))
         for erase in (erase_shapes, erase_sizes):
             with failed.collect(case.name):
-                assert_agrees(facts_by_name(load(erase(whole))), truth)
+                assert_agrees(facts_by_name(read_onnx(erase(whole))), truth)
             reached += 1
     assert not failed, "\n".join(failed)
     assert reached > 1000

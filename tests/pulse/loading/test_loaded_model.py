@@ -14,11 +14,12 @@ import pytest
 from onnx import ModelProto
 
 import pulse
+from pulse.facts import Array
 from pulse.loading import format_registry
 from pulse.loading.format_registry import Content, Format
 from pulse.program.whole_stream import stream_whole
 from pulse.recipes.model_stages import OPTIONS
-from pulse.support.wording import OF_CHUNKING
+from pulse.support.wording import CHUNKING_PARAMETERS
 from tests.noise import normal_noise
 from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
@@ -121,25 +122,36 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
         pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
-    """All steps from load to compile work without options for chunks."""
+def looped_gru(x: Array) -> Array:
+    """The output of ``models.gru``, called for one frame at a time."""
+    states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
+    parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
+    return np.concatenate([part["y"] for part in parts], 1)
+
+
+def test_a_model_of_chunks_is_detected() -> None:
     loaded = pulse.load(models.gru())
     assert loaded.defines_pulse
     assert loaded.chunks is not None
     assert ("state", "h -> hn, by name") in loaded.detections()
-    x = normal_noise(1, 7, 4)
-    states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
-    parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
-    expected = np.concatenate([part["y"] for part in parts], 1)
+
+
+def test_a_model_of_chunks_takes_every_step_without_options() -> None:
+    loaded, x = pulse.load(models.gru()), normal_noise(1, 7, 4)
+    expected = looped_gru(x)
     np.testing.assert_allclose(loaded.analyse().run(x)["y"], expected, 1e-5, 1e-6)
     program = loaded.analyse().declutter().pulsify(pulse=2).compile("numpy")
     np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], expected, 1e-5, 1e-6)
     assert pulse.verify(loaded, 3, lengths=[7], backend="numpy").require().equal
+
+
+def test_a_model_of_chunks_of_any_length_needs_a_pulse() -> None:
+    x = normal_noise(1, 6, 4)
     length = pulse.load(models.gru("time"))
     with pytest.raises(pulse.PulsifyError, match=r"takes chunks of any length .* with pulse="):
         length.analyse()
     for chosen in (length.with_pulse(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
-        np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], expected[:, :6], 1e-5, 1e-6)
+        np.testing.assert_allclose(chosen.analyse().run(x)["y"], looped_gru(x), 1e-5, 1e-6)
     assert length.pulsify(2).pulse == 2
     assert length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
 
@@ -195,6 +207,6 @@ def test_symbols_keep_their_assumptions() -> None:
 def test_the_lists_of_model_options_agree() -> None:
     """The options of ``pulse.load`` and ``Chunking`` have the names that errors spell and recipes use."""
     chunking = {field.name for field in fields(pulse.Chunking)}
-    assert chunking - {"pulse"} == set(OF_CHUNKING)
+    assert chunking - {"pulse"} == set(CHUNKING_PARAMETERS)
     parameters = set(signature(pulse.load).parameters) - {"source", "chunking", "ignore_value_info", "budget"}
     assert set(OPTIONS) == chunking | parameters

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import FAMILIES, all_cases, cases
@@ -13,7 +13,7 @@ from tests.pulse.onnx.reference import has_reference, reference
 
 def assert_runs_as_in_onnxruntime(case: Case) -> None:
     _, model, feeds = case
-    typed = load(model).analyse()
+    typed = read_onnx(model).analyse()
     typed.graph.check()
     outputs = typed.run(feeds)
     env = typed.bind(feeds)

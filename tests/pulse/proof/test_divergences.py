@@ -26,8 +26,9 @@ from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
+from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.network import PulsedNode
-from pulse.pulsify.stream_wires import StreamWire, Wiring
+from pulse.pulsify.stream_wires import StreamWire
 from tests.pulse.model_builder import ModelBuilder
 
 pytestmark = pytest.mark.full_proofs
@@ -85,7 +86,7 @@ def test_a_difference_that_does_not_come_again_is_reported() -> None:
     assert "at the limit of the tolerance" in str(divergence)
 
 
-def ones(self: Wiring, stream: StreamWire, frames: int) -> Array:
+def ones(self: PulsedGraphBuilder, stream: StreamWire, frames: int) -> Array:
     """History that begins with ones."""
     fact = self.graph.fact(stream.outlet)
     shape = list(fact.sizes)
@@ -95,7 +96,7 @@ def ones(self: Wiring, stream: StreamWire, frames: int) -> Array:
 
 def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report names the first wire after the buffer, the first frame and the first backend."""
-    monkeypatch.setattr(Wiring, "initial_frames", ones)
+    monkeypatch.setattr(PulsedGraphBuilder, "initial_frames", ones)
     report = verify(small(), 4, lengths=[9])
     divergence = report.divergence
     assert divergence is not None

@@ -165,7 +165,7 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch: pyt
         def initial_state(self):
             return [array + 1 for array in super().initial_state()]
 
-    monkeypatch.setattr("pulse.pulsify.stream_wires.Delay", Late)
+    monkeypatch.setattr("pulse.pulsify.graph_builder.Delay", Late)
     result = pulse("check", "--backend", "numpy", "--length", "500", code=1)
     assert "error: spectrum" in result.stderr
     assert "diverges at frame 0 of a stream of 500" in result.stderr

@@ -112,9 +112,9 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     code = (
         "from streaming.compilation import warming; "
         "needed = {name for name in warming.kernel_names() if name.split('.')[0] in ('pipeline', 'device')}; "
-        "print(needed ^ set(warming.LIVE)); "
+        "print(needed ^ set(warming.LIVE_ENTRIES)); "
         "from streaming.executor.native_engine import ENTRIES; "
-        "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR))"
+        "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR_ENTRIES))"
     )
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

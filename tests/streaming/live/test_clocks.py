@@ -68,7 +68,7 @@ def test_the_delay_stays_for_hours(ppm: float, hours: float) -> None:
     levels = samples[600:, LEVEL]
     assert levels.min() > 0
     assert levels.max() - levels.min() <= 2 * BLOCK
-    assert pipeline.resamplers.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
+    assert pipeline.resamplers.outputs[0].tuning_ppm == pytest.approx(-ppm, abs=2)
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])

@@ -32,9 +32,9 @@ def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> No
 )
 def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None:
     timing = Timing(160, 160, RATE, RATE, RATE)
-    assert timing.schedule(headroom_s, True).headroom == 160 * blocks
-    assert timing.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
-    assert timing.schedule(headroom_s, False).headroom == 0
+    assert timing.schedule(headroom_s, True).headroom_frames == 160 * blocks
+    assert timing.schedule(headroom_s, True, two_clocks=True).headroom_frames == 160 * (blocks + 2)
+    assert timing.schedule(headroom_s, False).headroom_frames == 0
 
 
 def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
@@ -43,9 +43,9 @@ def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     filled = lead
     for k in range(1, blocks + 1):
         arrived = k * timing.block_frames
-        outputs = max(ceil((arrived - timing.ahead_in) * timing.rate_hz / timing.rate_in_hz), 0)
+        outputs = max(ceil((arrived - timing.ahead_in_frames) * timing.rate_hz / timing.rate_in_hz), 0)
         filled = (outputs + lead) // timing.pulse_frames * timing.pulse_frames
-        frames_out = max(ceil((filled - timing.ahead_out) * timing.rate_out_hz / timing.rate_hz), 0)
+        frames_out = max(ceil((filled - timing.ahead_out_frames) * timing.rate_out_hz / timing.rate_hz), 0)
         most = max(most, arrived - frames_out)
     return most
 
@@ -60,12 +60,12 @@ def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     st.integers(0, 100),
 )
 def test_the_delay_with_resampling_is_minimal(
-    device_hz: int, hz: int, pulse: int, block: int, ahead_in: int, ahead_out: int
+    device_hz: int, hz: int, pulse: int, block: int, ahead_in_frames: int, ahead_out_frames: int
 ) -> None:
-    timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
+    timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in_frames, ahead_out_frames)
     schedule = timing.schedule(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
-    period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
+    period += ahead_in_frames + (ahead_out_frames + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
     min_silence = needed_silence(timing, schedule.preroll_model_frames, blocks)
     assert schedule.frames - schedule.preroll_device_frames >= min_silence
@@ -92,7 +92,7 @@ def count_silent_frames(rate: int, pulse: int, block: int, **options: float | st
         played, waited = host.run(normal_noise(frames)), live.pipeline.schedule
         frames_silent = live.statistics().counters.frames_silent
     if not frames_silent:
-        assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling
+        assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling_frames
     return frames_silent
 
 
@@ -119,7 +119,7 @@ def test_one_frame_less_is_not_enough(
 
     def less(*arguments):
         settings = agreed(*arguments)
-        return replace(settings, reblocking=settings.reblocking - 1)
+        return replace(settings, reblocking_frames=settings.reblocking_frames - 1)
 
     monkeypatch.setattr(Timing, "schedule", less)
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) > 0

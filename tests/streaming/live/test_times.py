@@ -16,7 +16,7 @@ from streaming.native.callback_signature import (
     OUTPUT_OVERFLOW,
     OUTPUT_UNDERFLOW,
 )
-from streaming.native.histogram import Histogram, histogram_at, latency_of, record
+from streaming.native.histogram import Histogram, count_time, histogram_at, latency_of
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, runs
@@ -33,7 +33,7 @@ NS = 1e-9
 def record_all(histogram_address, times_address, count):
     histogram, times = histogram_at(histogram_address), words_at(times_address)
     for i in range(count):
-        record(histogram, times[i])
+        count_time(histogram, times[i])
 
 
 def histogram_of(times_ns: Array | list[int], deadline_s: float | None = None) -> Latency:

@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto, helper
 
 from pulse.errors import LoadError, PulseError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from pulse.program.whole_stream import stream_whole
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
@@ -62,7 +62,7 @@ def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> 
     ],
 )
 def test_microsoft_operators_run_as_in_onnxruntime(proto: ModelProto, feeds: Feeds) -> None:
-    typed = load(proto).analyse()
+    typed = read_onnx(proto).analyse()
     (expected,) = reference(proto, feeds)
     np.testing.assert_allclose(typed.run(feeds)["y"], expected, 1e-4, 1e-5)
 
@@ -92,7 +92,7 @@ def test_linear_attention_streams_as_onnxruntime_runs_it_whole(backend: str) -> 
     feeds = attention_feeds(11)
     proto = linear_attention(feeds)
     (expected,) = reference(proto, feeds)
-    pulsed = load(proto).analyse().pulsify(pulse=3)
+    pulsed = read_onnx(proto).analyse().pulsify(pulse=3)
     streamed = stream_whole(pulsed.compile(backend), feeds)["y"]
     assert pulsed.outputs[0].delay == 0
     np.testing.assert_allclose(streamed, expected, 1e-4, 1e-5)
@@ -101,7 +101,7 @@ def test_linear_attention_streams_as_onnxruntime_runs_it_whole(backend: str) -> 
 def test_a_window_of_states_is_refused() -> None:
     proto = linear_attention(attention_feeds(3), state_window=2)
     with pytest.raises(PulseError, match="state_window is not supported; omit it"):
-        load(proto).analyse().pulsify(pulse=3)
+        read_onnx(proto).analyse().pulsify(pulse=3)
 
 
 def test_a_pool_of_codes_with_channels_last_is_refused() -> None:
@@ -111,4 +111,4 @@ def test_a_pool_of_codes_with_channels_last_is_refused() -> None:
     with pytest.raises(
         LoadError, match="channels_last is not supported; quantise the model with channels first"
     ):
-        load(model([operator], x, constants)).analyse()
+        read_onnx(model([operator], x, constants)).analyse()

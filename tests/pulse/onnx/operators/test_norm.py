@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.errors import FactError, PulsifyError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.cases.build import floats, model, node
 
 
@@ -13,7 +13,7 @@ from tests.pulse.cases.build import floats, model, node
 def test_the_refusal_of_statistics_over_time_names_the_node(op: str) -> None:
     x, gains = {"x": floats("norm", 1, 4, 9)}, {"g": np.ones(4, np.float32)}
     attributes = {"num_groups": 2} if op == "GroupNormalization" else {}
-    typed = load(model([node(op, "x g g", **attributes)], x, gains, 21, {"x": 2})).analyse()
+    typed = read_onnx(model([node(op, "x g g", **attributes)], x, gains, 21, {"x": 2})).analyse()
     with pytest.raises(PulsifyError, match=r"y\.normalised.*mean and variance over time.*running statistics"):
         typed.declutter().pulsify()
 
@@ -22,11 +22,11 @@ def test_the_refusal_of_statistics_over_time_names_the_node(op: str) -> None:
 def test_a_scale_of_any_float_type_streams(dtype: str) -> None:
     scale = {"g": np.array([1, 2, 0.5, 1], dtype)}
     proto = model([node("LayerNormalization", "x g")], {"x": floats("norm", 1, 9, 4)}, scale, 21, {"x": 1})
-    assert pulse.verify(load(proto), 2).equal
+    assert pulse.verify(read_onnx(proto), 2).equal
 
 
 def test_a_scale_of_integers_is_refused() -> None:
     scale = {"g": np.ones(4, np.int64)}
     proto = model([node("LayerNormalization", "x g")], {"x": floats("norm", 1, 9, 4)}, scale, 21, {"x": 1})
     with pytest.raises(FactError, match="its scale and bias must be floats, not i64"):
-        load(proto).analyse()
+        read_onnx(proto).analyse()

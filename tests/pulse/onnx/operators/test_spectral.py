@@ -5,7 +5,7 @@ import pytest
 
 from pulse.api import verify
 from pulse.errors import PulsifyError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul
@@ -25,7 +25,7 @@ def stft(hop: int, size: int, mode: str | None = None) -> TypedModel:
     nodes = [node("STFT", "x hop w")]
     if mode is not None:
         nodes = [node("Pad", "x pads", "padded", mode=mode), node("STFT", "padded hop w")]
-    return load(model(nodes, SIGNAL, constants, stream={"x": 1})).analyse().declutter()
+    return read_onnx(model(nodes, SIGNAL, constants, stream={"x": 1})).analyse().declutter()
 
 
 @pytest.mark.parametrize(("mode", "most"), [(None, 3), ("constant", 1), ("reflect", 5)])
@@ -46,7 +46,7 @@ def test_a_pulse_that_the_hop_does_not_divide_is_refused() -> None:
 
 @pytest.mark.parametrize("attributes", [{}, {"onesided": 1}], ids=["two-sided", "one-sided"])
 def test_a_transform_over_time_is_refused_with_a_hint(attributes: dict[str, int]) -> None:
-    typed = load(model([node("DFT", "x", **attributes)], SIGNAL, stream={"x": 1})).analyse()
+    typed = read_onnx(model([node("DFT", "x", **attributes)], SIGNAL, stream={"x": 1})).analyse()
     with pytest.raises(PulsifyError, match=r"y \(Dft.*\), stream axis 1: whole: .*STFT"):
         typed.pulsify()
 
@@ -55,6 +55,6 @@ def test_transforms_are_products() -> None:
     """They stream and compile with what convolutions and products have."""
     assert any(isinstance(entry.op, Conv) for entry in stft(16, 64).graph.nodes)
     x = {"x": floats("dft", 1, 9, 8, 2)}
-    typed = load(model([node("DFT", "x", axis=2)], x, stream={"x": 1})).analyse()
+    typed = read_onnx(model([node("DFT", "x", axis=2)], x, stream={"x": 1})).analyse()
     assert any(isinstance(entry.op, MatMul) for entry in typed.graph.nodes)
     assert verify(typed, pulse=2).equal

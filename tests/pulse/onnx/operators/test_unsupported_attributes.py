@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import FactError, LoadError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.cases.build import floats, model, node
 
 SCALES = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}
@@ -56,5 +56,5 @@ def test_unsupported_attributes_and_inputs_are_refused(
 ) -> None:
     x = {"x": floats("refused", 1, 4, 9, 6)}
     with pytest.raises((LoadError, FactError), match=r"^y") as caught:
-        load(model([node(op, inputs, **attributes)], x, {**constants}, 18)).analyse()
+        read_onnx(model([node(op, inputs, **attributes)], x, {**constants}, 18)).analyse()
     assert message in str(caught.value)

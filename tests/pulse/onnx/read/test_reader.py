@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from pulse.errors import FactError, InputError, LoadError, PulseError
-from pulse.loading.format_registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx
 from tests.pulse.cases.build import floats, model, node
 
 
@@ -23,14 +23,16 @@ def test_path_bytes_and_proto_agree(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(proto, path)
     x = floats("x", 1, 3, 9)
-    results = [load(source).analyse().run(x)["y"] for source in (path, str(path), path.read_bytes(), proto)]
+    results = [
+        read_onnx(source).analyse().run(x)["y"] for source in (path, str(path), path.read_bytes(), proto)
+    ]
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
-    assert load(path).title == "net"
+    assert read_onnx(path).title == "net"
 
 
 def test_wires_keep_the_names_of_the_file() -> None:
-    typed = load(conv_model([1, 3, "T"])).analyse()
+    typed = read_onnx(conv_model([1, 3, "T"])).analyse()
     assert list(typed.inputs) == ["x"]
     assert list(typed.outputs) == ["y"]
     assert str(typed.outputs["y"]) == "1,2,T-2,f32"
@@ -39,7 +41,7 @@ def test_wires_keep_the_names_of_the_file() -> None:
 
 
 def test_the_lines_of_a_model_are_its_nodes_and_facts() -> None:
-    assert load(conv_model([1, 3, "T"])).lines() == [
+    assert read_onnx(conv_model([1, 3, "T"])).lines() == [
         "model case",
         "input x 1,3,T,f32",
         "w = Constant -> 2,3,3,f32",
@@ -51,14 +53,14 @@ def test_the_lines_of_a_model_are_its_nodes_and_facts() -> None:
 
 def test_an_initializer_is_wired_once() -> None:
     proto = model([node("Add", "x w", "h"), node("Mul", "h w")], {"x": floats("x", 3)}, {"w": floats("w", 3)})
-    typed = load(proto).analyse()
+    typed = read_onnx(proto).analyse()
     assert sum(typed_node.name.startswith("w") for typed_node in typed.graph.nodes) == 1
 
 
 def test_metadata_is_kept() -> None:
     proto = conv_model([1, 3, "T"])
     helper.set_model_props(proto, {"rate": "16000"})
-    assert load(proto).analyse().metadata == {"rate": "16000"}
+    assert read_onnx(proto).analyse().metadata == {"rate": "16000"}
 
 
 def test_functions_of_the_file_are_inlined() -> None:
@@ -75,47 +77,47 @@ def test_functions_of_the_file_are_inlined() -> None:
     proto.functions.append(body)
     proto.opset_import.append(helper.make_opsetid(domain, 1))
     x = floats("x", 4)
-    np.testing.assert_array_equal(load(proto).analyse().run(x)["y"], x + x)
+    np.testing.assert_array_equal(read_onnx(proto).analyse().run(x)["y"], x + x)
 
 
 # inputs that the caller describes
 
 
 def test_the_shape_of_an_input_is_that_of_the_caller() -> None:
-    typed = load(conv_model([None, 3, None]), {"x": "1,3,T,f32"}).analyse()
+    typed = read_onnx(conv_model([None, 3, None]), {"x": "1,3,T,f32"}).analyse()
     assert str(typed.inputs["x"]) == "1,3,T,f32"
     assert [str(assumption) for assumption in typed.scope.assumptions] == ["(T>=0)"]
 
 
 def test_the_type_of_an_input_may_be_left_out() -> None:
     proto = model([node("Neg", "x")], {"x": np.arange(4)})
-    assert str(load(proto, {"x": "4"}).analyse().inputs["x"]) == "4,i64"
+    assert str(read_onnx(proto, {"x": "4"}).analyse().inputs["x"]) == "4,i64"
 
 
 def test_a_batch_symbol_is_fixed_everywhere() -> None:
     proto = model([node("Add", "x z")], {})
     for name in "xz":
         proto.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "T"]))
-    typed = load(proto, {"x": "1,T"}).analyse()
+    typed = read_onnx(proto, {"x": "1,T"}).analyse()
     assert [str(fact) for fact in typed.inputs.values()] == ["1,T,f32", "1,T,f32"]
 
 
 def test_odd_names_of_dims_become_symbols() -> None:
-    typed = load(conv_model([1, 3, "audio length"])).analyse()
+    typed = read_onnx(conv_model([1, 3, "audio length"])).analyse()
     assert str(typed.inputs["x"]) == "1,3,audio_length,f32"
 
 
 def test_unknown_dims_are_refused_with_an_example() -> None:
     with pytest.raises(LoadError, match=r'input x .*axis 0, 2.*inputs=\{"x": "1,3,T"\}'):
-        load(conv_model([None, 3, None])).analyse()
+        read_onnx(conv_model([None, 3, None])).analyse()
 
 
 def test_an_input_without_a_shape_is_refused() -> None:
     proto = model([node("Relu", "x")], {})
     proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, None))
     with pytest.raises(LoadError, match="input x: the file states no shape"):
-        load(proto).analyse()
-    assert str(load(proto, {"x": "2,T"}).analyse().outputs["y"]) == "2,T,f32"
+        read_onnx(proto).analyse()
+    assert str(read_onnx(proto, {"x": "2,T"}).analyse().outputs["y"]) == "2,T,f32"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_an_input_without_a_shape_is_refused() -> None:
 )
 def test_wrong_inputs_are_refused(inputs: dict[str, str], message: str) -> None:
     with pytest.raises(LoadError, match=message):
-        load(conv_model([1, 3, "T"]), inputs)
+        read_onnx(conv_model([1, 3, "T"]), inputs)
 
 
 # files that are not what they should be
@@ -140,18 +142,18 @@ def test_wrong_inputs_are_refused(inputs: dict[str, str], message: str) -> None:
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="no such file"):
-        load(tmp_path / "none.onnx")
+        read_onnx(tmp_path / "none.onnx")
 
 
 def test_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="is a folder"):
-        load(tmp_path)
+        read_onnx(tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"RIFF1234WAVEfmt ", b"\x08\x07", b"<html></html>"])
 def test_files_that_are_not_onnx_are_refused(data: bytes) -> None:
     with pytest.raises(LoadError, match="not an ONNX model"):
-        load(data)
+        read_onnx(data)
 
 
 def test_truncated_files_are_refused(tmp_path: Path) -> None:
@@ -160,26 +162,26 @@ def test_truncated_files_are_refused(tmp_path: Path) -> None:
         path = tmp_path / "cut.onnx"
         path.write_bytes(data[:size])
         with pytest.raises(PulseError) as caught:
-            load(path).analyse()
+            read_onnx(path).analyse()
         assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("opset", [0, 1000])
 def test_unknown_opsets_are_refused(opset: int) -> None:
     with pytest.raises(LoadError, match=f"opset {opset} is not supported"):
-        load(conv_model([1, 3, "T"], opset))
+        read_onnx(conv_model([1, 3, "T"], opset))
 
 
 def test_a_broken_tensor_is_refused() -> None:
     proto = conv_model([1, 3, "T"])
     proto.graph.initializer[0].raw_data = b"1234"
     with pytest.raises(LoadError, match="initializer w: its data cannot be read"):
-        load(proto)
+        read_onnx(proto)
 
 
 def test_a_value_that_nothing_makes_is_refused() -> None:
     with pytest.raises(LoadError, match="Relu_y reads 'z', which no node before it defines"):
-        load(model([node("Relu", "z")], {}))
+        read_onnx(model([node("Relu", "z")], {}))
 
 
 # weights in a file next to the model
@@ -199,8 +201,8 @@ def save_with_external_weights(folder: Path, location: str) -> Path:
 
 def test_weights_next_to_the_model_are_read(tmp_path: Path) -> None:
     x = floats("x", 1, 3, 9)
-    output = load(save_with_external_weights(tmp_path, "w.bin")).analyse().run(x)["y"]
-    np.testing.assert_array_equal(output, load(conv_model([1, 3, "T"])).analyse().run(x)["y"])
+    output = read_onnx(save_with_external_weights(tmp_path, "w.bin")).analyse().run(x)["y"]
+    np.testing.assert_array_equal(output, read_onnx(conv_model([1, 3, "T"])).analyse().run(x)["y"])
 
 
 @pytest.mark.parametrize("location", ["../w.bin", "/etc/hostname"])
@@ -208,17 +210,17 @@ def test_weights_outside_of_the_folder_are_refused(tmp_path: Path, location: str
     inner = tmp_path / "inner"
     inner.mkdir()
     with pytest.raises(LoadError, match="outside the model's folder"):
-        load(save_with_external_weights(inner, location))
+        read_onnx(save_with_external_weights(inner, location))
 
 
 def test_missing_weights_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match=r"'gone\.bin' is missing"):
-        load(save_with_external_weights(tmp_path, "gone.bin"))
+        read_onnx(save_with_external_weights(tmp_path, "gone.bin"))
 
 
 def test_bytes_have_no_folder_for_weights(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="load the model from its path"):
-        load(save_with_external_weights(tmp_path, "w.bin").read_bytes())
+        read_onnx(save_with_external_weights(tmp_path, "w.bin").read_bytes())
 
 
 # operators, outputs and attributes that are not supported
@@ -234,7 +236,7 @@ def test_all_missing_operators_are_named_at_once() -> None:
     proto = model(nodes, {"x": floats("x", 3, 3)}, outputs="a b c d")
     proto.opset_import.append(helper.make_opsetid("com.example", 1))
     with pytest.raises(LoadError) as caught:
-        load(proto).analyse()
+        read_onnx(proto).analyse()
     assert str(caught.value) == (
         "case: operators that are not supported: Multinomial (1 node, first c); StringSplit (2 nodes, first a); "
         "com.example::Fused (1 node, first d); pulse.operator adds one, see docs/extend.md"
@@ -243,25 +245,25 @@ def test_all_missing_operators_are_named_at_once() -> None:
 
 def test_operators_that_no_output_needs_do_not_matter() -> None:
     proto = model([node("NonZero", "x", "a"), node("Relu", "x")], {"x": floats("x", 3)})
-    assert list(load(proto).analyse().outputs) == ["y"]
+    assert list(read_onnx(proto).analyse().outputs) == ["y"]
 
 
 def test_extra_outputs_are_refused() -> None:
     proto = model([node("Relu", "x", "y i")], {"x": floats("x", 1, 1, 4)}, outputs="y i")
     with pytest.raises(LoadError, match=r"y \(Relu\): its outputs i are not supported"):
-        load(proto).analyse()
+        read_onnx(proto).analyse()
 
 
 def test_wrong_attribute_types_are_refused() -> None:
     proto = model([node("Concat", "x x", axis=1.5)], {"x": floats("x", 2, 2)})
     with pytest.raises(LoadError, match="attribute axis has the wrong type"):
-        load(proto).analyse()
+        read_onnx(proto).analyse()
 
 
 def test_a_missing_attribute_is_refused() -> None:
     proto = model([node("Concat", "x x")], {"x": floats("x", 2, 2)})
     with pytest.raises(LoadError, match="attribute axis is missing"):
-        load(proto).analyse()
+        read_onnx(proto).analyse()
 
 
 def test_a_range_of_unknown_length_is_refused() -> None:
@@ -269,7 +271,7 @@ def test_a_range_of_unknown_length_is_refused() -> None:
     ends = {"zero": np.float32(0), "one": np.float32(1)}
     proto = model(nodes, {"x": floats("x", 4)}, ends, stream={"x": 0})
     with pytest.raises(LoadError, match=r"y \(Range\): its length is computed while running"):
-        load(proto).analyse()
+        read_onnx(proto).analyse()
 
 
 def test_a_shape_from_data_is_refused() -> None:
@@ -278,19 +280,19 @@ def test_a_shape_from_data_is_refused() -> None:
         LoadError,
         match=r"y \(Reshape\): its shape is computed from the values of input s; ",
     ):
-        load(proto).analyse()
+        read_onnx(proto).analyse()
 
 
 def test_facts_that_do_not_fit_name_the_node() -> None:
     proto = model([node("MatMul", "x w")], {"x": floats("x", 2, 3)}, {"w": floats("w", 4, 2)})
     with pytest.raises(FactError, match=r"y \(MatMul\).*reads x: 2,3,f32; w: 4,2,f32"):
-        load(proto).analyse()
+        read_onnx(proto).analyse()
 
 
 def test_a_bound_of_unclear_sign_is_assumed_to_be_positive() -> None:
     nodes = [node("Shape", "x", "s"), node("Sub", "s two", "e"), node("Slice", "x zero e")]
     ends = {"two": np.array([2]), "zero": np.array([0])}
-    typed = load(model(nodes, {"x": floats("x", 5)}, ends, stream={"x": 0})).analyse()
+    typed = read_onnx(model(nodes, {"x": floats("x", 5)}, ends, stream={"x": 0})).analyse()
     assert str(typed.outputs["y"]) == "T-2,f32"
     assert typed.run(floats("x", 5))["y"].shape == (3,)
     with pytest.raises(InputError, match="the model needs"):
@@ -301,4 +303,4 @@ def test_a_constant_that_is_an_input_too_is_a_constant() -> None:
     proto = model([node("Add", "x w")], {"x": floats("x", 4)})
     proto.graph.initializer.append(numpy_helper.from_array(floats("w", 4), "w"))
     proto.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [4]))
-    assert list(load(proto).analyse().inputs) == ["x"]
+    assert list(read_onnx(proto).analyse().inputs) == ["x"]

@@ -143,7 +143,7 @@ def inner_frames_in_place(self: Any, x: Any) -> Any:
     return x
 
 
-def every_other_frame(self: Any, x: Any) -> Any:
+def write_every_other_frame(self: Any, x: Any) -> Any:
     """Writes to each second frame: signs, as RAVE's filter bank has them, and frames between others."""
     x = self.first(x)
     signs = torch.ones_like(x)
@@ -208,13 +208,13 @@ def assigned_by_mask(self: Any, x: Any) -> Any:
         assigned_by_mask,
         emphasis_in_place,
         inner_frames_in_place,
-        every_other_frame,
+        write_every_other_frame,
         clipped_view,
         written_into_zeros,
         clamps_by_mixed_numbers,
     ],
 )
-def test_writes_rolls_masks_attention_and_clamps_stream(forward: Callable[[Any, Any], Any]) -> None:
+def test_idioms_inside_of_a_module_stream(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     options = {"dynamic": {"x": {2: "T"}}, "lengths": [4, 5, 33]}
     report = pulse.verify(Module(forward), example=torch.randn(1, 1, 40), **options)

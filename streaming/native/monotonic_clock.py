@@ -22,7 +22,7 @@ class Timespec(Struct):
     nanoseconds: int
 
 
-moment_at, MOMENT_WORDS = struct_at(Timespec), words_of(Timespec)
+timespec_at, TIMESPEC_WORDS = struct_at(Timespec), words_of(Timespec)
 
 _clock_gettime = c_function("clock_gettime", c_signature("i32", "i32", "i64"))
 
@@ -30,6 +30,6 @@ _clock_gettime = c_function("clock_gettime", c_signature("i32", "i32", "i64"))
 @device
 def monotonic_ns() -> int:
     """Return the nanoseconds of the clock of ``time.monotonic_ns``."""
-    now = moment_at(address_of(stack_i64(MOMENT_WORDS)))
+    now = timespec_at(address_of(stack_i64(TIMESPEC_WORDS)))
     _clock_gettime(np.int32(MONOTONIC_CLOCK), address_of(now))
     return now.seconds * 1_000_000_000 + now.nanoseconds
