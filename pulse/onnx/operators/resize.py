@@ -19,6 +19,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.resize_sampling import ROUNDING, WHOLE, Coordinates, Crop, NearestMode, Sampling
 from pulse.ops.shape import Expand, Transpose, with_dim
+from pulse.ops.slice import Slice
 from pulse.support.wording import spell
 
 COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinates)}
@@ -161,6 +162,9 @@ def _resize_axis(
 ) -> OutletId:
     fact = node.graph.fact(x)
     frames = fact.shape[axis]
+    if ratio is None and _doubles(frames, length, sampling):
+        twice = node.wire(Interpolate(axis, frames * 2, Fraction(2), sampling), [x], "twice")
+        return node.wire(Slice(axis, TDim.of(0), length), [twice])
     cropped = sampling.coordinates == "tf_crop_and_resize"
     if sampling.rounding is None and not np.issubdtype(fact.dtype, np.floating):
         raise node.error(f"linear and cubic resizing of {fact} is only supported for floats")
@@ -184,6 +188,16 @@ def _resize_axis(
     column = node.constant(outside.reshape(-1, *(1,) * (fact.rank - 1 - axis)), "outside")
     fill = node.scalar_constant(node.real("extrapolation_value", 0.0), fact, "fill")
     return node.apply("where", column, fill, y)
+
+
+def _doubles(frames: TDim, length: TDim, sampling: Sampling) -> bool:
+    """Return whether each frame is taken twice, and the last one perhaps once.
+
+    With ``frames = (length + 1) // 2``, output j is frame ``floor(j * frames / length)``. This is ``floor(j / 2)``: the
+    quotient is j / 2 if the length is even, else ``j / 2 + j / (2 * length)``, where the second term is below 1/2.
+    """
+    nearest = (sampling.coordinates, sampling.rounding) == ("asymmetric", "floor")
+    return nearest and not length.is_const and frames == (length + 1) // 2
 
 
 def _look_up(

@@ -106,6 +106,13 @@ def sizes() -> Iterator[Case]:
     ]
     numbers = {"zero": np.array([0]), "two": np.array([2]), "three": np.array([3])}
     yield from cases("Resize_doubled", doubled, {"x": x}, numbers, (13, 18), {"x": 2})
+    nearest = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    skip = [
+        node("MaxPool", "x", "half", kernel_shape=[2], strides=[2], pads=[0, 1]),
+        node("Shape", "x", "size"),
+        node("Resize", "half _ _ size", **nearest),
+    ]
+    yield from cases("Resize_to_a_skip", skip, {"x": x}, None, (13, 18), {"x": 2})
     single = [
         node("Shape", "z", "size"),
         node("Resize", "x _ _ size"),
