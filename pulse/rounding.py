@@ -17,8 +17,8 @@ _CHOICE = f"choose {', '.join(FORMS[:-1])} or {FORMS[-1]}"
 class Rounding:
     """How a program rounds weights, and the activations that they are multiplied by.
 
-    weights      the form in which they are stored, see ``pulse.program.weights``: ``bf16`` or ``int8`` if they do not
-                 fit the caches, else ``f32``
+    weights      the form in which they are stored, see ``pulse.program.weights``: ``f32``, ``bf16`` or ``int8``; the
+                 last two make a step faster if f32 weights do not fit the caches
     activations  ``f32``, or the form of the weights, see ``pulse.program.activation_rounding``
 
     None stands for ``f32``, or for the form of a program file.
@@ -33,7 +33,7 @@ class Rounding:
         return self.weights or "f32"
 
     @property
-    def row_form(self) -> "RowForm | None":
+    def activation_form(self) -> "RowForm | None":
         """The form of rounded activations; None: they stay f32."""
         return self.activations if self.activations in ("bf16", "int8") else None
 
@@ -43,8 +43,8 @@ class Rounding:
             raise CompileError(f"unknown weight form {self.form!r}; {_CHOICE}")
         if self.activations not in (None, *FORMS):
             raise CompileError(f"no {self.activations!r} activations; {_CHOICE}")
-        if self.row_form not in (None, self.form):
+        if self.activation_form not in (None, self.form):
+            form = self.activation_form
             raise CompileError(
-                f"{spell('activations', self.row_form)} needs {spell('weights', self.row_form)}, got {self.form} "
-                "weights"
+                f"{spell('activations', form)} needs {spell('weights', form)}, got {self.form} weights"
             )

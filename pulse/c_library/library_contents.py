@@ -132,7 +132,7 @@ class LibraryContents:
         return float(self.rate_hz * port.rate) if self.rate_hz is not None and port.streams else 0.0
 
 
-def prepare_deployment(
+def library_contents(
     program: Program, name: str, title: str, rate_hz: int | None, external_weights: bool = False
 ) -> LibraryContents:
     """Prepare a program for a library. Raises WriteError: parts of the program run in Python only."""

@@ -29,7 +29,7 @@ ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> DimScope | None:
-    """Return the scope of the operands. Raises DimError: they belong to two."""
+    """Return the scope of the operands; None if all are constants. Raises DimError: they belong to two."""
     first: TDim | None = None
     for dim in dims:
         if dim.scope is None:

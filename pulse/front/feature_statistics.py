@@ -14,15 +14,17 @@ MAX_FILE_BYTES = 1 << 20
 """Maximum number of bytes of a file of statistics, which has two rows of some hundred numbers."""
 MIN_VARIANCE = 1e-20
 """A smaller variance counts as this one, so that constant features stay finite."""
-STATISTICS_FORMS = ("auto", "kaldi", "funasr")
+STATISTICS_FORMATS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def read_statistics(function: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
+def read_statistics(
+    function: str, path: "str | PathLike[str]", file_format: str = "auto"
+) -> tuple[Array, Array]:
     """Return the shift and then the scale of each bin, f64 [bins].
 
-    form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
-    Raises   InputError: no such file, or not of this form
+    file_format  ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
+    Raises   InputError: no such file, or not of this format
     """
     try:
         data = file_bytes(
@@ -30,13 +32,13 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
         )
     except (LoadError, TypeError) as error:
         raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
-    if form == "auto":
-        form = "funasr" if b"<AddShift>" in data else "kaldi"
+    if file_format == "auto":
+        file_format = "funasr" if b"<AddShift>" in data else "kaldi"
     try:
-        return _funasr(data) if form == "funasr" else _kaldi(data)
+        return _funasr(data) if file_format == "funasr" else _kaldi(data)
     except ValueError as error:
         raise InputError(
-            f"{function}: {path} contains no statistics of the form {form!r}: {error}"
+            f"{function}: {path} contains no statistics of the format {file_format!r}: {error}"
         ) from error
 
 

@@ -21,6 +21,7 @@ from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
+from pulse.support.powers import next_power_of_two
 from pulse.support.record import record
 
 WINDOWS = ("povey", "hamming", "hann", "hanning", "blackman", "rectangular", "sine")
@@ -190,7 +191,7 @@ class _Frames:
         self.size = _samples(function, "frame_length", options.frame_length, self.rate_hz, 2)
         self.hop = _samples(function, "frame_shift", options.frame_shift, self.rate_hz, 1)
         to_power = require_flag(function, "round_to_power_of_two", options.round_to_power_of_two)
-        self.points = 1 << (self.size - 1).bit_length() if to_power else self.size
+        self.points = next_power_of_two(self.size) if to_power else self.size
         if self.points % 2:
             raise InputError(
                 f"{function}: frames of {self.size} samples are not an even number; use round_to_power_of_two=True"

@@ -24,6 +24,7 @@ from pulse.models import TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.reduce import Reduce
 from pulse.ops.scan import Scan, ScanAxis
+from pulse.support.powers import next_power_of_two
 from pulse.wiring import wire
 
 TRANSFORM_POINTS = (32, 128, 512, 2048)
@@ -109,7 +110,7 @@ def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> t
     """Return samples of a window and of a step, and the points of a transform."""
     size = require_count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
     hop = require_count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
-    points = 1 << max(0, size - 1).bit_length()
+    points = next_power_of_two(size)
     if points not in TRANSFORM_POINTS or hop < 1:
         raise InputError(
             f"{function}: window_ms={window_ms!r} at {rate_hz} Hz takes transforms of {points} points; allowed are "

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import F32, Array
 from pulse.front.builder import FunctionBuilder
-from pulse.front.feature_statistics import STATISTICS_FORMS, read_statistics
+from pulse.front.feature_statistics import STATISTICS_FORMATS, read_statistics
 from pulse.front.parameter_checks import require_choice, require_count, require_flag
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -26,7 +26,7 @@ MIN_VARIANCE = 1e-10
 
 def cmvn(
     path: "str | PathLike[str] | None" = None,
-    form: str = "auto",
+    file_format: str = "auto",
     *,
     mean: Sequence[float] | float | None = None,
     std: Sequence[float] | float | None = None,
@@ -41,14 +41,14 @@ def cmvn(
     Delay    none
 
     path     a file of statistics: Kaldi's (``compute-cmvn-stats``: sums, binary or text), or FunASR's ``am.mvn``
-    form     format of the file: ``kaldi`` or ``funasr``; detected by default
+    file_format  format of the file: ``kaldi`` or ``funasr``; detected by default
     mean, std  the numbers themselves, one for each bin or one for all, instead of a file; 0 and 1 by default
     norm_vars  divide by the deviation
     axis     axis of the bins
     Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "cmvn"
-    require_choice(function, "form", form, STATISTICS_FORMS)
+    require_choice(function, "file_format", file_format, STATISTICS_FORMATS)
     require_flag(function, "norm_vars", norm_vars)
     builder = FunctionBuilder(function, {"x": shape})
     x = builder["x"]
@@ -57,7 +57,7 @@ def cmvn(
     if path is not None:
         if mean is not None or std is not None:
             raise InputError(f"{function}: give a path, or mean and std, not both")
-        shift, scale = read_statistics(function, path, form)
+        shift, scale = read_statistics(function, path, file_format)
     else:
         if mean is None and std is None:
             raise InputError(f"{function}: give the path of a file of statistics, or mean and std")

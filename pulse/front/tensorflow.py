@@ -16,6 +16,7 @@ from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
+from pulse.support.powers import next_power_of_two
 
 LOG_FLOOR = 1e-12
 """TensorFlow's floor of a band before the logarithm."""
@@ -39,7 +40,7 @@ def tf_spectrogram(
     require_flag(function, "magnitude_squared", magnitude_squared)
     builder = FunctionBuilder(function, {"x": shape})
     builder.require_rank(builder["x"], 2, "1,T")
-    points = 1 << (window_size - 1).bit_length()
+    points = next_power_of_two(window_size)
     window = window_values(function, "hann", window_size)
     first = int(np.flatnonzero(window)[0])
     x = builder.pad(builder["x"], 1, -first, 0)

@@ -6,7 +6,7 @@ are not claims at all: exporters make them up for outputs. They only name a size
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from pulse.errors import PulseError, PulseWarning
@@ -40,13 +40,6 @@ def warn_refuted(
 def warn_contradicted(title: str, error: PulseError) -> None:
     """Warn that the claims contradict the graph, so that none of them counts."""
     _warn(f"{title}: shapes that the file states contradict its graph and are ignored: {error}")
-
-
-def warn_not_folded(title: str, reasons: Collection[str]) -> None:
-    """Warn once of constants that are recomputed while running because the budget did not suffice."""
-    if reasons:
-        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        warnings.warn(f"{title}: {next(iter(reasons))}{more}", PulseWarning, stacklevel=3)
 
 
 def _warn(message: str) -> None:

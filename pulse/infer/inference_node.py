@@ -47,14 +47,14 @@ class InferenceNode(FileNode):
         return [int(number) for number in value.ravel().tolist()]
 
     def sizes(self, slot: int) -> Dims | None:
-        """Return the known entries of an input that lists sizes."""
+        """Return the entries of an input that lists sizes, None for an unknown one; None if it has no value."""
         value = self.fact(self.input(slot)).value
         if value is None or not (is_symbolic(value) or np.issubdtype(value.dtype, np.integer)):
             return None
         return tuple(None if entry is None else TDim.of(entry) for entry in value.ravel().tolist())
 
     def count(self, slot: int) -> int | None:
-        """Return the number of entries of an input with one axis."""
+        """Return the number of entries of an input with one axis; None if it is unknown."""
         size = self.fact(self.input(slot)).dim(0)
         return int(size) if size is not None and size.is_const else None
 

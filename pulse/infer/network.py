@@ -1,16 +1,17 @@
 """FileNetwork: a file as read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from typing import Self, TypeAlias
 
 from pulse.dim import Symbol, SymbolScope, TDim
-from pulse.errors import DimError, LoadError
+from pulse.errors import DimError, LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, infer_facts
-from pulse.infer.claims import Claim, warn_contradicted, warn_not_folded, warn_refuted
+from pulse.infer.claims import Claim, warn_contradicted, warn_refuted
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
@@ -130,13 +131,10 @@ class FileNetwork:
         Raises LoadError: an operator is not supported, or a size is not known; FactError: an op refuses its inputs
         """
         with count_spending(self.spending) as spending:
-            typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
+            typed = (self if _are_known(self.inputs.values()) else self.infer())._translate()
         if spending is not self.spending:
-            warn_not_folded(self.title, spending.not_folded.values())
+            _warn_not_folded(self.title, spending.not_folded.values())
         return typed
-
-    def _are_inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
-        return all(fact.to_typed() is not None for fact in facts)
 
     def infer(self) -> Self:
         """Return the same model with all inferred facts of its wires, from inputs, constants and outputs.
@@ -151,13 +149,13 @@ class FileNetwork:
     def _infer(self) -> Self:
         nodes, claims = self._find_needed(), self.claims
         facts = infer_facts(self.graph, self.scope, nodes)
-        if claims and not self._are_inputs_known(facts[outlet] for outlet in self.graph.inputs):
+        if claims and not _are_known(facts[outlet] for outlet in self.graph.inputs):
             try:
                 facts = infer_facts(self.graph, self.scope, nodes, claims)
             except LoadError as error:
                 warn_contradicted(self.title, error)
                 claims = ()
-        if self.names and not self._are_inputs_known(facts[outlet] for outlet in self.graph.inputs):
+        if self.names and not _are_known(facts[outlet] for outlet in self.graph.inputs):
             with suppress(LoadError):  # names that contradict the graph are ignored
                 named_facts = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
                 if all(_is_named(facts[outlet], named_facts[outlet]) for outlet in self.graph.inputs):
@@ -266,3 +264,14 @@ def _complete(input_fact: InferenceFact, inferred: InferenceFact) -> InferenceFa
     dims = [*input_fact.dims, *(None,) * (len(inferred.dims) - len(input_fact.dims))]
     shape = tuple(new if dim is None else dim for dim, new in zip(dims, inferred.dims))
     return replace(inferred, shape=None if inferred.shape is None else shape)
+
+
+def _are_known(facts: Iterable[InferenceFact]) -> bool:
+    return all(fact.to_typed() is not None for fact in facts)
+
+
+def _warn_not_folded(title: str, reasons: Collection[str]) -> None:
+    """Warn once of constants that are recomputed while running because the budget did not suffice."""
+    if reasons:
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        warnings.warn(f"{title}: {next(iter(reasons))}{more}", PulseWarning, stacklevel=3)

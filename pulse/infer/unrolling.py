@@ -79,14 +79,14 @@ def choose_branch(
     Raises  LoadError: a branch does not load, or the two differ in number, types or shapes of results
     """
     known_late = f"its condition {node.graph.label(node.input(0))} is only known while running"
-    remedy = "give inputs fixed sizes or values so that the condition is constant"
+    advice = "give inputs fixed sizes or values so that the condition is constant"
     branches: list[Sequence[OutletId]] = []
     for name, value in (("then_branch", True), ("else_branch", False)):
         try:
             branches.append(branch(value))
         except PulseError as error:
             raise node.error(
-                f"{known_late}, so both branches are needed, and the {name} does not load: {error}; {remedy}"
+                f"{known_late}, so both branches are needed, and the {name} does not load: {error}; {advice}"
             ) from error
     then, otherwise = branches
     if len(then) != len(otherwise):
@@ -97,6 +97,6 @@ def choose_branch(
     for name, yes, no in zip(chain(names, repeat("")), then, otherwise):
         left, right = node.graph.fact(yes), node.graph.fact(no)
         if not left.agrees(right):
-            raise node.error(f"{known_late}, and the branches differ: {left} and {right}; {remedy}")
+            raise node.error(f"{known_late}, and the branches differ: {left} and {right}; {advice}")
         outlets.append((node.with_name(name) if name else node).apply("where", condition, yes, no))
     return outlets

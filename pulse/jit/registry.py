@@ -134,7 +134,7 @@ def device(function: FunctionT) -> FunctionT:
     return helper(function, forceinline=True, **OPTIONS)
 
 
-def exact(function: FunctionT) -> FunctionT:
+def exact_device(function: FunctionT) -> FunctionT:
     """Declare a ``device`` without reordered or contracted arithmetic: the same bits wherever it is inlined."""
     return helper(function, forceinline=True, fastmath=False, error_model="numpy")
 

@@ -34,8 +34,8 @@ def compile_model(
               or no product takes rows of it
     """
     rounding.check()
-    if rounding.row_form is not None:
-        model = with_rounded_rows(model, rounding.row_form)
+    if rounding.activation_form is not None:
+        model = with_rounded_rows(model, rounding.activation_form)
     if backend not in BACKENDS:
         *names, last = BACKENDS
         raise CompileError(f"no backend {backend!r}; choose {', '.join(names)} or {last}")

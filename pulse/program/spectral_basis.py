@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeGuard
@@ -13,6 +14,7 @@ from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import unit_circle
 from pulse.support.blake2 import blake2b
+from pulse.support.powers import next_power_of_two
 from pulse.support.record import record
 
 MIN_MATRIX_ELEMENTS = 2048
@@ -158,8 +160,8 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
     if matrix.size < MIN_MATRIX_ELEMENTS or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
     key = matrix.shape, blake2b(matrix.tobytes()).digest()
-    if key in (cached := dict(_CACHE)):
-        return cached[key]
+    with suppress(KeyError):
+        return _CACHE[key]
     if len(_CACHE) >= MAX_CACHED_RESULTS:
         _CACHE.clear()
     basis = _CACHE[key] = _find(matrix)
@@ -312,8 +314,7 @@ def _layouts(size: int, turned: bool = False) -> Sequence[_PartIndices]:
 
 def _lengths(points: int, bins: int) -> list[int]:
     """Return the transform lengths that fit this many points and bins."""
-    least = max(points, 2)
-    lengths = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
+    lengths = {points, bins, 2 * (points - 1), 2 * (bins - 1), next_power_of_two(max(points, 2))}
     return sorted(length for length in lengths if length >= max(points, bins))
 
 

@@ -85,7 +85,7 @@ def prove_programs(
         records.append(
             TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
         )
-        observed.note(trial, expected.native)
+        observed.add(trial, expected.native)
         for program in trial_programs:
             errors, divergence = _judge(program, feeds, expected, trial)
             worst = worst.join(errors)
@@ -165,7 +165,7 @@ class _CoverageCounter:
         self._covered = {port.name: Coverage(port.name, reads=port.name in reading) for port in model.outputs}
         self._first: dict[tuple[str, int], Array] = {}
 
-    def note(self, trial: Trial, outputs: dict[str, Array]) -> None:
+    def add(self, trial: Trial, outputs: dict[str, Array]) -> None:
         """Add the offline outputs of a stream."""
         for name, values in outputs.items():
             port = self._model.port(name)

@@ -107,7 +107,7 @@ def write_mirrored_ends(wiring: PulsedGraphBuilder, name: str, wire: MirroredWir
 
 
 def cast_table(table: Array | None, dtype: DType) -> Array | None:
-    """Return the frames of a head or tail in the type of the stream."""
+    """Return the frames of a head or tail in the type of the stream; None stays None."""
     return None if table is None else table.astype(dtype, copy=False)
 
 

@@ -19,8 +19,10 @@ class FramedModel:
     guess: Guess
 
 
-def called_on_frames(opened: LoadedModel, hop: int) -> FramedModel | None:
+def frame_model(opened: LoadedModel, hop: int) -> FramedModel | None:
     """Return a model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
+
+    None if it is not such a model.
 
     hop  samples from one frame to the next
     """

@@ -61,13 +61,13 @@ def check_options(path: TomlValue, values: TomlTable, location: str) -> dict[str
     require_known(values, ("from", "as", *OPTIONS), location, "key")
     for key, value in values.items():
         if not fits(value, OPTIONS[key]):
-            hint = (
+            advice = (
                 "a table of numbers, lists or .npy files"
                 if OPTIONS[key] is _ARRAYS
                 else describe_type(OPTIONS[key])
             )
             raise LoadError(
-                f"{location}: {key} = {quote(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
+                f"{location}: {key} = {quote(value)} must be {advice}, such as {key} = {EXAMPLES[key]}"
             )
         if OPTIONS[key] is _ARRAYS:
             for name, entry in cast("dict[str, TomlValue]", value).items():

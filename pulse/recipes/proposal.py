@@ -16,7 +16,7 @@ from pulse.facts import TypedFact, is_sound_shape, shape_text
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import is_exported, read_codes, stated_rate_hz
-from pulse.recipes.framing import called_on_frames
+from pulse.recipes.framing import frame_model
 from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import growth
@@ -70,7 +70,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
 def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> PairedModel:
     """Describe one model."""
     opened, options = _open_model(model, notes)
-    framed = None if hop is None else called_on_frames(opened, hop)
+    framed = None if hop is None else frame_model(opened, hop)
     if framed is not None:
         opened = load(model, chunking=Chunking(axes=framed.axes))
         options["axes"] = dict(framed.axes)
@@ -145,7 +145,7 @@ def _with_codes(
 
 
 def _channels_hint(fact: TypedFact) -> str:
-    """Return a hint on how to add the axis of size 1, if the shape has one after its first axis."""
+    """Return a advice on how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} after a front end adds its axis of size 1" if ones else ""
 

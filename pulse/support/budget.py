@@ -58,7 +58,7 @@ class Budget:
 
 @record(frozen=False)
 class Spending:
-    """The memory and time that the analysis of a file has used so far.
+    """The memory and the counted work that the analysis of a file has used so far.
 
     budget      the limits
     stored      elements that the file stores

@@ -51,7 +51,7 @@ def release_pages(array: NDArray[Any]) -> None:
 
 
 def release_heap() -> None:
-    """Return freed memory that glibc keeps to the system; large models leave much of it."""
+    """Give the memory that glibc keeps after it was freed back to the system; large models leave much of it."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -141,7 +141,7 @@ class GraphNode:
 
 
 def read_tensor(node: GraphNode) -> Array | None:
-    """Return the tensor of a Const. Raises LoadError: an attribute of the node cannot be read."""
+    """Return the tensor of a Const; None if it has none. Raises LoadError: an attribute of the node cannot be read."""
     value: Any = node.attributes.get("value")
     return cast("Array", value) if isinstance(value, np.ndarray) else None
 

@@ -87,7 +87,7 @@ class TensorflowNode(NodeContext):
             raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")
         return list(values)
 
-    def alike(self, outlets: Sequence[OutletId]) -> list[OutletId]:
+    def to_one_type(self, outlets: Sequence[OutletId]) -> list[OutletId]:
         """Return wires in one type: sizes are i64 here, where TensorFlow may compute with them in i32."""
         types = {self.graph.fact(outlet).dtype for outlet in outlets}
         if len(types) == 1 or not all(np.issubdtype(dtype, np.integer) for dtype in types):

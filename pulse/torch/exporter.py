@@ -15,7 +15,7 @@ from pulse.torch.advice import BAKED_ADVICE, COMPLEX_ADVICE, DATA_ADVICE, author
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.lengths import split_multiple
 from pulse.torch.preservation import ModuleState, refill_dict
-from pulse.torch.replacements.branches import note_branches
+from pulse.torch.replacements.branches import record_branches
 from pulse.torch.replacements.filling_caches import keep_full_caches
 from pulse.torch.replacements.functions import replace_functions
 from pulse.torch.replacements.given_masks import keep_given_masks
@@ -209,7 +209,7 @@ def _export(request: ExportRequest) -> Export:
         keep_layer_stack(),
         keep_full_caches(torch, module),
         _export_calls(torch, module, call),
-        note_branches(torch) as branches,
+        record_branches(torch) as branches,
     ):
         with _failures_as_load_errors(call, request.title, functions.complex_calls, loops):
             onnx_program = torch.onnx.export(

@@ -193,8 +193,8 @@ class InputBlocks:
         others = tuple(other for other in range(block.ndim) if other != axis)
         frame = self.received_frames[name] + int(np.argmax(np.isnan(block).any(others)))
         is_optional = self.is_check_optional and current_spelling() is in_python
-        way_out = f", or let it pass with {spell('check_finite', False)}" if is_optional else ""
-        raise InputError(f"{name}: NaN at frame {frame}; replace it{way_out}")
+        advice = f", or let it pass with {spell('check_finite', False)}" if is_optional else ""
+        raise InputError(f"{name}: NaN at frame {frame}; replace it{advice}")
 
     def _blocks_by_name(self, x: object) -> dict[str, Array]:
         if self._only is not None and isinstance(x, np.ndarray):

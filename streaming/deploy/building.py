@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.c_library.library_contents import prepare_deployment
+from pulse.c_library.library_contents import library_contents
 from pulse.c_library.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
@@ -52,7 +52,7 @@ def build_model(
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or outputs wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    contents = prepare_deployment(program, name, opened.title, rate, external_weights)
+    contents = library_contents(program, name, opened.title, rate, external_weights)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.c_library.library_contents import LibraryContents, prepare_deployment
+from pulse.c_library.library_contents import LibraryContents, library_contents
 from pulse.c_library.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.entries import Callback
@@ -132,7 +132,7 @@ def write_objects(contents: LibraryContents, folder: Path) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Run with arguments: the program file, the library's name, the folder, whether weights are external."""
     program, name, folder, external = arguments
-    contents = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
+    contents = library_contents(read_program(Path(program)), name, name, None, external == str(True))
     write_objects(contents, Path(folder))
 
 

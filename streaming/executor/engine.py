@@ -21,9 +21,9 @@ class Result(NamedTuple):
 class PulseQueue(Protocol):
     """A queue of pulses of one stream in an engine; results come in the order of submission.
 
-    event    set when a pulse has run after ``listen``, and when one fails
-    failure  the error after which no more pulses run; None if there is none
-    free     the number of pulses that can be submitted now
+    event       set when a pulse has run after ``listen``, and when one fails
+    failure     the error after which no more pulses run; None if there is none
+    free_slots  the number of pulses that can be submitted now
     """
 
     event: NativeEvent
@@ -32,7 +32,7 @@ class PulseQueue(Protocol):
     def failure(self) -> Exception | None: ...
 
     @property
-    def free(self) -> int: ...
+    def free_slots(self) -> int: ...
 
     def submit(self, pulse: Feed) -> None:
         """Submit a checked pulse; its arrays are copied. The queue must not be full."""

@@ -13,7 +13,8 @@ from streaming.latency import Latency
 class ExecutorStatistics:
     """Counts since the start. Frames are frames of the model's symbol, counted once complete at every input.
 
-    frames_in         frames taken from sources: the sum of ``frames_out``, ``_dropped``, ``_discarded``, ``_in_flight``
+    frames_in         frames taken from sources: the sum of ``frames_out``, ``frames_dropped``, ``frames_discarded`` and
+                      ``frames_in_flight``
     frames_out        frames whose outputs were returned, silence included
     frames_silent     the part of ``frames_out`` for which silence was returned
     frames_dropped    frames dropped by the policy ``drop_oldest``

@@ -26,7 +26,7 @@ class Flow:
     what remains. Both are in one event loop, so what happens between two awaits is atomic for the other, and for the
     statistics.
 
-    on_close  called once, when the flow no longer accepts blocks and returns outputs
+    on_close  called once, when the flow no longer accepts blocks or returns outputs
     """
 
     def __init__(

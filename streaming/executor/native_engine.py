@@ -148,7 +148,7 @@ class NativeQueue(NotCopyable):
         return None if intact == finished else self._state.failure(f"in pulse {self._collected + intact}")
 
     @property
-    def free(self) -> int:
+    def free_slots(self) -> int:
         return len(self._free)
 
     def submit(self, pulse: Feed) -> None:

@@ -56,7 +56,7 @@ class StreamSteps:
     @property
     def has_space(self) -> bool:
         """Whether a pulse may be submitted."""
-        return self._queue.free > 0
+        return self._queue.free_slots > 0
 
     @property
     def is_empty(self) -> bool:
@@ -154,7 +154,7 @@ class StreamSteps:
         self._tail.clear()
 
     def _submit_tail(self) -> None:
-        while self._tail and self._queue.free:
+        while self._tail and self._queue.free_slots:
             self._in_flight.submit(*self._tail.popleft())
 
     def _late_error(self, waited_s: float) -> ExecutorError:

@@ -85,7 +85,7 @@ class ThreadQueue(NotCopyable):
         return len(self._waiting)
 
     @property
-    def free(self) -> int:
+    def free_slots(self) -> int:
         return self._depth - self._in_flight
 
     def submit(self, pulse: Feed) -> None:

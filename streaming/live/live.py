@@ -24,7 +24,7 @@ from streaming.live.pipeline_statistics import PipelineStatistics, delay_of, mea
 from streaming.live.plan import TEARDOWN_TIMEOUT_S, Plan, PlannedDevices
 from streaming.live.recorder import Recorder
 from streaming.live.virtual_clock import has_virtual_clock
-from streaming.live.watchdog import PERIOD_S, Watchdog
+from streaming.live.watchdog import SUPERVISION_PERIOD_S, Watchdog
 from streaming.live.worker import Worker
 from streaming.native.callback import stream_callback
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
@@ -239,7 +239,7 @@ class Live(NotCopyable):
         prefault(*pipeline.memory.arrays)
 
     def _supervise(self) -> None:
-        while not self._stops.wait(PERIOD_S):
+        while not self._stops.wait(SUPERVISION_PERIOD_S):
             self.poll()
 
     def _now_s(self) -> float:

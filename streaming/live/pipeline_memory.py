@@ -9,6 +9,7 @@ from pulse.facts import Array
 from pulse.jit.language.structs import S
 from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.powers import next_power_of_two
 from pulse.support.record import record
 from streaming.live.config import ENGINES, EngineConfig, StreamConfig
 from streaming.live.delay import Schedule
@@ -16,9 +17,9 @@ from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.native.control_block import (
     RECORD_HEADER_BYTES,
+    ArrivalTime,
     ControlBlock,
     Gains,
-    Mark,
     StreamInput,
     StreamMemory,
 )
@@ -94,7 +95,7 @@ class PipelineMemory(NotCopyable):
         self.gains.model = self.gains.wanted_model = self.gains.next_model = 1.0
         record_bytes = RECORD_HEADER_BYTES + self._streams * instances.output_bytes
         waiting = in_frames * config.rate_hz // (config.rate_in_hz * self._pulse) + 2
-        records = power_of_two(max(waiting, RECORD_SLOTS))
+        records = next_power_of_two(max(waiting, RECORD_SLOTS))
         self.records = np.zeros((records if engine_config.records else 0, record_bytes), np.uint8)
         self.arrays.append(self.records)
         self._set_up_form()
@@ -132,9 +133,9 @@ class PipelineMemory(NotCopyable):
         control.run_pulse = run_pulse.address
 
     def _set_up_rings(self, max_output_frames: int) -> None:
-        mark_count = max(
+        arrival_count = max(
             MIN_ARRIVAL_TIMES,
-            power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES)),
+            next_power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES)),
         )
         begins_with = self._schedule.frames - self._schedule.preroll_device_frames
         control = self.control_block
@@ -143,8 +144,8 @@ class PipelineMemory(NotCopyable):
         control.out_ring = self._floats(*self.played_ring.shape).ctypes.data
         control.out_ring_frames = len(self.played_ring)
         control.played_ring = self.played_ring.ctypes.data
-        control.marks = self._keep(Mark.new(mark_count)).address
-        control.mark_count = mark_count
+        control.arrivals = self._keep(ArrivalTime.new(arrival_count)).address
+        control.arrival_count = arrival_count
         control.max_output_frames = max_output_frames
         control.out_written = begins_with
         control.initial_frames = begins_with
@@ -188,7 +189,7 @@ class PipelineMemory(NotCopyable):
         control.scratch = self._floats(resamplers.largest).ctypes.data
 
     def _channel(self, stream: int) -> int:
-        """Return the channels of a stream of a model with one audio input."""
+        """Return the device channel of a stream of a model with one audio input, or ``MEAN_OF_CHANNELS``."""
         channels = self._config.channels
         return stream if channels.each else MEAN_OF_CHANNELS if channels.index is None else channels.index
 
@@ -210,9 +211,4 @@ class PipelineMemory(NotCopyable):
 
 def ring_frames(rate_hz: int, min_frames: int) -> int:
     """Return the frames of a ring that holds ``RING_S`` seconds and at least ``min_frames``: a power of two."""
-    return power_of_two(max(int(RING_S * rate_hz), min_frames))
-
-
-def power_of_two(count: int) -> int:
-    """Return the smallest power of two that is at least ``count``."""
-    return 1 << (count - 1).bit_length()
+    return next_power_of_two(max(int(RING_S * rate_hz), min_frames))

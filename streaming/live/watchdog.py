@@ -11,7 +11,7 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.plan import TEARDOWN_TIMEOUT_S, PlannedDevices
 from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
-PERIOD_S = 0.1
+SUPERVISION_PERIOD_S = 0.1
 """The seconds between two checks."""
 STALL_TIMEOUT_S = 1.0
 """A device without a callback for this many seconds, or three blocks, counts as lost."""
@@ -91,7 +91,7 @@ class Watchdog:
             self.end(self._failure)
 
     def check(self) -> None:
-        """Check everything once; called every ``PERIOD_S`` seconds."""
+        """Check everything once; called every ``SUPERVISION_PERIOD_S`` seconds."""
         if self.has_ended:
             return
         status = self._pipeline.control_block.status
@@ -138,10 +138,10 @@ class Watchdog:
         self.stalls += 1
         self._note(f"the device {problem}")
         if self._reconnect is None:  # reported before the device is stopped, which may take long
-            name, way_out = self._devices.source.name, spell("reconnect")
+            name, advice = self._devices.source.name, spell("reconnect")
             self.end(
                 DeviceError(
-                    f"{name}: the device {problem}; is it unplugged, or its server down? {way_out} opens it again "
+                    f"{name}: the device {problem}; is it unplugged, or its server down? {advice} opens it again "
                     "when it is back"
                 )
             )

@@ -31,7 +31,7 @@ def seconds_between(first: float, second: float) -> float:
 
 
 @device
-def note_callback(side: Side, now: int, time_address: int, flags: int) -> None:
+def record_callback(side: Side, now: int, time_address: int, flags: int) -> None:
     """Record the time of a callback and the flags that the device reports."""
     if side.last_ns > 0:
         gap = now - side.last_ns
@@ -55,7 +55,7 @@ def stream_callback(source, target, frames, time, flags, user):
     entered = now_ns(control)
     captures, plays = address_of(source) != 0, address_of(target) != 0
     side = control.input_side if captures else control.output_side
-    note_callback(side, entered, address_of(time), np.int64(flags))
+    record_callback(side, entered, address_of(time), np.int64(flags))
     count = np.int64(frames)
     if captures:
         capture(control, floats_at(address_of(source)), count, entered)

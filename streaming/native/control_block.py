@@ -55,7 +55,7 @@ class ControlBlock(Struct):
     out_ring               address of float32 [out_ring_frames, out_channels]
     out_ring_frames        a power of two
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
-    marks, mark_count      address of the marks, and their number, a power of two
+    arrivals, arrival_count      address of the arrivals, and their number, a power of two
     streams, stream_count  address of the first stream, and the number of streams, which run side by side
     inputs                 address of the first input of the first stream
     input_count            the number of audio inputs of each stream
@@ -87,12 +87,12 @@ class ControlBlock(Struct):
     frames_in              frames of the device, lost ones too
     frames_lost            frames that did not fit into the ring of input
     in_written             position in the ring of input after its last frame
-    marks_written          the number of marks so far
+    arrivals_written          the number of arrivals so far
 
     The worker:
 
     in_read                position in the ring of input of the next frame
-    marks_read             the number of marks that are no longer needed
+    arrivals_read             the number of arrivals that are no longer needed
     out_written            position in the ring of output after its last frame
     filled_frames          frames that are in the slots of the next pulse
     pulses                 pulses that were finished, dropped ones too
@@ -152,8 +152,8 @@ class ControlBlock(Struct):
     out_ring: int
     out_ring_frames: int
     played_ring: int
-    marks: int
-    mark_count: int
+    arrivals: int
+    arrival_count: int
     streams: int
     stream_count: int
     inputs: int
@@ -189,11 +189,11 @@ class ControlBlock(Struct):
     frames_in: int = starts_line()
     frames_lost: int
     in_written: int
-    marks_written: int
+    arrivals_written: int
 
     # The worker
     in_read: int = starts_line()
-    marks_read: int
+    arrivals_read: int
     out_written: int
     filled_frames: int
     pulses: int
@@ -299,7 +299,7 @@ class Instance(Struct):
     delay_frames: int
 
 
-class Mark(Struct):
+class ArrivalTime(Struct):
     """The number of frames that had been accepted at a time."""
 
     frames: int
@@ -340,7 +340,7 @@ class RecordHeader(Struct):
 
 RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))
 control_at, streams_at, inputs_at = struct_at(ControlBlock), struct_at(StreamMemory), struct_at(StreamInput)
-instances_at, marks_at = struct_at(Instance), struct_at(Mark)
+instances_at, arrivals_at = struct_at(Instance), struct_at(ArrivalTime)
 gains_at, header_at = struct_at(Gains), struct_at(RecordHeader)
 
 IN_CALLBACK, ON_WORKER = range(2)

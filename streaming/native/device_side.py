@@ -9,7 +9,7 @@ from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
-from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
+from streaming.native.control_block import WAIT, ControlBlock, Side, arrivals_at
 from streaming.native.monotonic_clock import monotonic_ns
 
 MAX_EXTRAPOLATION_NS = 500_000_000
@@ -69,11 +69,11 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
     store_position(control.input_side, written, at_ns)
     # after the position: ``play`` of another device reads both
     store(control, "frames_in", control.frames_in + frames)
-    index = control.marks_written
-    if index - load(control, "marks_read") < control.mark_count:
-        mark = marks_at(control.marks)[index & (control.mark_count - 1)]
-        mark.frames, mark.at_ns = written + frames, at_ns
-        store(control, "marks_written", index + 1)
+    index = control.arrivals_written
+    if index - load(control, "arrivals_read") < control.arrival_count:
+        arrival = arrivals_at(control.arrivals)[index & (control.arrival_count - 1)]
+        arrival.frames, arrival.at_ns = written + frames, at_ns
+        store(control, "arrivals_written", index + 1)
     store(control, "in_written", written + frames)
 
 
@@ -83,7 +83,7 @@ def underrun_frames(
 ) -> int:
     """Return the frames by which underruns have made the delay longer: silence, minus skipped and lost frames.
 
-    Frames of before the last restart, which sets the delay itself, do not count. Lost frames count at the output rate.
+    Underruns before the last restart, which sets the delay itself, do not count. Lost frames count at the output rate.
     """
     if rate_out_hz != rate_in_hz and rate_in_hz > 0:
         lost = lost * rate_out_hz // rate_in_hz

@@ -4,7 +4,7 @@ from pulse.jit.language.address import floats_at
 from pulse.jit.language.atomics import load, store
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
+from streaming.native.control_block import ControlBlock, StreamInput, arrivals_at, inputs_at
 from streaming.native.mixing import copy_channel
 from streaming.native.resample import feed, missing_frames, produce, ready_outputs, resampler_at
 
@@ -56,13 +56,13 @@ def fill_slots(control: ControlBlock) -> bool:
 @device
 def arrival_of(control: ControlBlock, fallback_ns: int) -> int:
     """Return the arrival time of the last frame that was taken from the ring."""
-    index, written, count = control.marks_read, load(control, "marks_written"), control.mark_count
+    index, written, count = control.arrivals_read, load(control, "arrivals_written"), control.arrival_count
     arrived = fallback_ns
     while index < written:
-        mark = marks_at(control.marks)[index & (count - 1)]
-        if mark.frames >= control.in_read:
-            arrived = mark.at_ns
+        arrival = arrivals_at(control.arrivals)[index & (count - 1)]
+        if arrival.frames >= control.in_read:
+            arrived = arrival.at_ns
             break
         index += 1
-    store(control, "marks_read", index)
+    store(control, "arrivals_read", index)
     return arrived

@@ -16,7 +16,7 @@ from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.language.raw import as_u8, move_bytes
 from pulse.jit.language.simd import LANES, vfma, vload, vsum, vzero
 from pulse.jit.language.structs import Struct, struct_at
-from pulse.jit.registry import device, exact
+from pulse.jit.registry import device, exact_device
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.table.memory import aligned_bytes
@@ -113,7 +113,7 @@ def append_samples(state: ResamplerState, history: Pointer, source: Pointer, ste
     return count
 
 
-@exact
+@exact_device
 def filter_at(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
     """Return the products of frames with a row of a filter and with the next one, interpolated by ``part``."""
     current, next_row, following = vzero(), row + taps, vzero()
@@ -124,7 +124,7 @@ def filter_at(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float
     return vsum(vfma(part, following - current, current))
 
 
-@exact
+@exact_device
 def write_outputs(
     state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
 ) -> int:

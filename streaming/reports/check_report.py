@@ -46,8 +46,8 @@ class CheckReport(Report):
             (f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.receptive_fields.items()
         ]
         pairs += [("state", byte_size(self.state_bytes)), *self.proof.pairs()]
-        form, row_form = self.rounding.form, self.rounding.row_form
-        rounded = form if row_form is None else f"{form} by {row_form}"
+        form, activation_form = self.rounding.form, self.rounding.activation_form
+        rounded = form if activation_form is None else f"{form} by {activation_form}"
         pairs += [(f"{error.output} in {rounded}", str(error)) for error in self.errors]
         return [Pairs(pairs), *self.proof.verdict()]
 
@@ -61,7 +61,7 @@ class CheckReport(Report):
             "state_bytes": self.state_bytes,
             "proof": self.proof,
             "weights": self.rounding.form,
-            "activations": self.rounding.row_form or "f32",
+            "activations": self.rounding.activation_form or "f32",
             "weight_errors": {
                 error.output: {"largest": error.largest, "snr_db": error.snr_db} for error in self.errors
             },
@@ -128,9 +128,9 @@ class StoredProof(Report):
             ("file", f"checksum right, {program.row_count} instructions that stay inside their memory")
         )
         pairs += [] if program.proof is None else program.proof.pairs()
-        hint = "the file does not contain the model: to run the proof again, give pulse check the model"
+        advice = "the file does not contain the model: to run the proof again, give pulse check the model"
         verdict = [Text(self.verdict, "bold green")] if self.outcome == "equal" else []
-        return [Pairs(pairs), Text(hint), *verdict]
+        return [Pairs(pairs), Text(advice), *verdict]
 
     def values(self) -> dict[str, Any]:
         return {

@@ -44,7 +44,7 @@ class Outbox(NotCopyable):
             return
         self._protocol.write(*[_message_data(message) for message in messages])
         self._counts.messages_out += len(messages)
-        self._note_sent(step)
+        self._record_sent(step)
 
     def push(self, message: OutgoingMessage | ProtocolError, step: TurnTimes | None = None) -> None:
         """Send a message, or end the connection with an error, after all waiting messages."""
@@ -69,12 +69,12 @@ class Outbox(NotCopyable):
             self._counts.messages_out += 1
             if self.stream is not None:
                 self.stream.add_unsent(-len(message))
-            self._note_sent(step)
+            self._record_sent(step)
         if self.stream is not None and self._stalled and self.stream.has_space:
             self._stalled = False
             self.stream.wake()
 
-    def _note_sent(self, step: TurnTimes | None) -> None:
+    def _record_sent(self, step: TurnTimes | None) -> None:
         if step is not None and self.stream is not None:
             self.stream.times.total.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 

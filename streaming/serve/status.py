@@ -47,7 +47,7 @@ def status_page(service: "Service") -> str:
             model["name"],
             f"{model['streams']} of {model['limit']}",
             f"{model['share']:.2%}",
-            *(_milliseconds(model[f"{part}_us"]) for part in ("queue", "step", "answer")),
+            *(_percentiles_text(model[f"{part}_us"]) for part in ("queue", "step", "answer")),
         ]
         for model in status["models"]
     ]
@@ -76,10 +76,10 @@ def status_page(service: "Service") -> str:
 
 
 def _answer(connection: dict[str, Any]) -> list[str]:
-    return [_milliseconds(connection["answer_us"]) if connection["answer_us"] else ""]
+    return [_percentiles_text(connection["answer_us"]) if connection["answer_us"] else ""]
 
 
-def _milliseconds(percentiles: dict[str, float]) -> str:
+def _percentiles_text(percentiles: dict[str, float]) -> str:
     return f"{percentiles['p50'] / 1e3:.2f} / {percentiles['p99'] / 1e3:.2f}"
 
 

@@ -93,7 +93,7 @@ class StreamSaving(NotCopyable):
         try:
             await anyio.to_thread.run_sync(self._store.remove, self.name)
         except OSError as error:
-            self._note_store_error(error)
+            self._record_store_error(error)
 
     async def _next_checkpoint(self) -> Checkpoint | None:
         """Wait for a checkpoint; None after a third of the time that one is kept."""
@@ -111,7 +111,7 @@ class StreamSaving(NotCopyable):
                 self._store.save, self.name, self._generation, checkpoint
             )
         except OSError as error:
-            self._note_store_error(error)
+            self._record_store_error(error)
             return False
         if is_safe:
             self._counts.checkpoints += 1
@@ -119,7 +119,7 @@ class StreamSaving(NotCopyable):
             self._counts.checkpoints_refused += 1
         return is_safe
 
-    def _note_store_error(self, error: OSError) -> None:
+    def _record_store_error(self, error: OSError) -> None:
         """Count an error of the disk, and log the first one of the stream, without the path: names are secrets."""
         self._counts.checkpoints_failed += 1
         if not self._has_store_error:

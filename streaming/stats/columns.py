@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pulse.support.record import record
 from streaming.stats.lines import IntervalStatistics
 from streaming.stats.problems import GROUPS, count_of, group_count
-from streaming.stats.reader import Stats
+from streaming.stats.reader import RecordedRun
 
 MAX_COLUMNS = 1000
 """Maximum number of columns of a picture; the intervals of a longer run are merged."""
@@ -38,7 +38,7 @@ class Columns:
     extents: dict[str, str]
 
     @classmethod
-    def of(cls, stats: Stats, max_columns: int = MAX_COLUMNS) -> "Columns":
+    def of(cls, stats: RecordedRun, max_columns: int = MAX_COLUMNS) -> "Columns":
         """Merge the intervals of a run into at most ``max_columns`` columns."""
         intervals = stats.intervals
         size = -(-len(intervals) // max_columns)
@@ -73,7 +73,7 @@ def _merge_times(
     return float(merge(values)) if values else float("nan")
 
 
-def _extents(stats: Stats) -> dict[str, str]:
+def _extents(stats: RecordedRun) -> dict[str, str]:
     """Describe the extent of each group of problems; missing sound as time."""
     setup, counters = stats.header.setup, stats.statistics.counters
     lost_s = (

@@ -13,7 +13,7 @@ from streaming.files.atomic import complete_file, kind_of
 from streaming.stats.columns import Columns
 from streaming.stats.live_statistics import DelayBreakdown
 from streaming.stats.problems import GROUPS
-from streaming.stats.reader import Stats
+from streaming.stats.reader import RecordedRun
 from streaming.stats.setup import Setup
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ MIN_BAR_WIDTH = 0.05
 DPI = 150
 
 
-def draw(stats: Stats, path: Path) -> None:
+def draw(stats: RecordedRun, path: Path) -> None:
     """Draw a run to a file, which appears only when it is complete.
 
     path    .png, .svg or .pdf
@@ -60,7 +60,7 @@ def draw(stats: Stats, path: Path) -> None:
         figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
 
 
-def picture(stats: Stats) -> "Figure":
+def picture(stats: RecordedRun) -> "Figure":
     """Draw a run as a matplotlib figure. Raises InputError: matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
@@ -153,7 +153,7 @@ def _draw_events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _draw_histogram(axes: "Axes", stats: Stats) -> None:
+def _draw_histogram(axes: "Axes", stats: RecordedRun) -> None:
     """Draw a histogram of the durations of pulses, with logarithmic scales."""
     from matplotlib.ticker import NullLocator
 

@@ -68,8 +68,8 @@ def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
 def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     counters = statistics.counters
     if counters.missed:
-        cause, remedy = _lateness(setup, statistics)
-        yield Problem("late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse')}: {cause}", remedy)
+        cause, advice = _lateness(setup, statistics)
+        yield Problem("late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse')}: {cause}", advice)
     if counters.frames_silent:
         ms = 1e3 * counters.frames_silent / setup.device_rate_hz
         yield Problem(
@@ -95,7 +95,7 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
             "lost",
             f"{counters.frames_lost:,} of {count_of(counters.frames_in, 'frame')} of the device did not fit "
             "into the buffer: the model stopped for longer than the buffer lasts",
-            _quiet_remedy(setup),
+            _quiet_advice(setup),
         )
     if counters.xruns:
         yield _xruns(setup, statistics)
@@ -135,8 +135,8 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
             f"a larger {spell('pulse')} or {spell('weights', 'int8')} makes it cheaper",
         )
     if compute.max_us >= waiting.max_us:
-        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet_remedy(setup)
-    return f"a pulse waited for at most {waiting.max_us / 1e3:.2f} ms until it was computed", _quiet_remedy(
+        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet_advice(setup)
+    return f"a pulse waited for at most {waiting.max_us / 1e3:.2f} ms until it was computed", _quiet_advice(
         setup
     )
 
@@ -168,8 +168,8 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
     return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
 
 
-def _quiet_remedy(setup: Setup) -> str:
-    """Return the remedy if other work delays the engine."""
+def _quiet_advice(setup: Setup) -> str:
+    """Return the advice if other work delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
         return f"{spell('priority', 70)} or less other work keeps other programs from interrupting it"

@@ -43,7 +43,7 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 
 
 @record
-class Stats:
+class RecordedRun:
     """A run as recorded in a statistics file.
 
     header    the first line
@@ -65,7 +65,7 @@ class Stats:
         return datetime.fromisoformat(self.header.started)
 
 
-def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) -> Stats:
+def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) -> RecordedRun:
     """Read a file of statistics.
 
     A file that ends within a line, or without a summary, is from a run that was killed or is still in progress: it is
@@ -92,7 +92,7 @@ class _Reader:
         self.total_ns = self.max_ns = 0
         self.cut = False
 
-    def read(self, file: BinaryIO) -> Stats:
+    def read(self, file: BinaryIO) -> RecordedRun:
         lines = self.lines(file)
         header = self.header(next(lines, None))
         deadline_s = header.setup.deadline_s
@@ -121,7 +121,7 @@ class _Reader:
             name: counted.latency(deadline_s if name == "total" else None)
             for name, counted in self.summary.times.items()
         }
-        return Stats(header, tuple(self.intervals), self.summary.statistics, times, complete=True)
+        return RecordedRun(header, tuple(self.intervals), self.summary.statistics, times, complete=True)
 
     def lines(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number of each line, from 1, and its object; an incomplete last line is left out."""
@@ -198,7 +198,7 @@ class _Reader:
         if sum(count for _, count in times.classes) > MAX_COUNT:
             raise self.damage_error(line_number, "counts more than possible")
 
-    def stats_without_summary(self, header: StatsHeader, line_number: int) -> Stats:
+    def stats_without_summary(self, header: StatsHeader, line_number: int) -> RecordedRun:
         """Return the statistics of a run whose file has no summary."""
         statistics = self.decode(StatisticsSummary, self.since_start, line_number)
         total = HistogramLine(
@@ -212,7 +212,7 @@ class _Reader:
             ),
             stacklevel=4,
         )
-        return Stats(
+        return RecordedRun(
             header,
             tuple(self.intervals),
             replace(statistics, notes=notes),

@@ -10,7 +10,7 @@ from streaming.latency import LatencySummary
 from streaming.stats.lines import TIMES, IntervalStatistics
 from streaming.stats.live_statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
-from streaming.stats.reader import Stats
+from streaming.stats.reader import RecordedRun
 from streaming.stats.summary import LiveReport, span
 
 MAX_WORST = 5
@@ -40,7 +40,7 @@ class WorstInterval:
     events: tuple[str, ...]
 
 
-def worst(stats: Stats, count: int = MAX_WORST) -> list[WorstInterval]:
+def worst(stats: RecordedRun, count: int = MAX_WORST) -> list[WorstInterval]:
     """Return the worst intervals in order of time. Those with problems are chosen first, then the slowest."""
 
     def badness(interval: IntervalStatistics) -> tuple[bool, float]:
@@ -50,7 +50,7 @@ def worst(stats: Stats, count: int = MAX_WORST) -> list[WorstInterval]:
     return [_moment(stats, interval) for interval in sorted(intervals, key=lambda interval: interval.at_s)]
 
 
-def _moment(stats: Stats, interval: IntervalStatistics) -> WorstInterval:
+def _moment(stats: RecordedRun, interval: IntervalStatistics) -> WorstInterval:
     begin_s = interval.at_s - interval.span_s
     return WorstInterval(
         begin_s,
@@ -67,7 +67,7 @@ def _moment(stats: Stats, interval: IntervalStatistics) -> WorstInterval:
 class StatsReport(Report):
     """The report of a statistics file: all but its single intervals."""
 
-    stats: Stats
+    stats: RecordedRun
 
     def sections(self) -> list[Section]:
         """Return the description of the run, all measured times, the end-to-end delay, and the worst intervals."""

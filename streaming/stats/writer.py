@@ -10,6 +10,7 @@ from typing import Any, cast
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.files.atomic import write_error
+from streaming.files.partial import write_all
 from streaming.latency import Latency
 from streaming.stats.lines import (
     HEADER,
@@ -141,14 +142,12 @@ class StatsWriter(NotCopyable):
     def _write(self, line: str, record: StatsHeader | IntervalLine | SummaryLine) -> str | None:
         """Write all of a line, or none of it and return the reason."""
         text = json.dumps({"line": line} | _round(asdict(record)), allow_nan=False, separators=(",", ":"))
-        unwritten = memoryview(text.encode() + b"\n")
-        size = len(unwritten)
+        data = text.encode() + b"\n"
         try:
-            while unwritten:
-                unwritten = unwritten[self._file.write(unwritten) :]
+            write_all(self._file.write, data)
         except OSError as error:
             return self._cut(error.strerror or str(error))
-        self._written += size
+        self._written += len(data)
         return None
 
     def _cut(self, reason: str) -> str:

@@ -23,7 +23,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.host import DeviceStream, Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
-from streaming.live.watchdog import PERIOD_S
+from streaming.live.watchdog import SUPERVISION_PERIOD_S
 from streaming.virtual.device import SECOND_NS, VirtualDevice, VirtualStream
 from streaming.virtual.virtual_worker import VirtualWorker
 
@@ -127,7 +127,7 @@ class VirtualHost:
         if self._pipeline is not None:
             raise InputError("this virtual host has a run already: end it, or take another host")
         self._pipeline, self._look, self._worker = pipeline, look, VirtualWorker(pipeline, self)
-        self._look_ns = self._ns + round(PERIOD_S * SECOND_NS)
+        self._look_ns = self._ns + round(SUPERVISION_PERIOD_S * SECOND_NS)
         self.set_ns(self._ns)
 
     def detach(self, pipeline: Pipeline) -> None:
@@ -250,6 +250,6 @@ class VirtualHost:
             if self._worker is not None and first_ns == worker_ns:
                 self._worker.step()
             elif self._look is not None:
-                self._look_ns += round(PERIOD_S * SECOND_NS)
+                self._look_ns += round(SUPERVISION_PERIOD_S * SECOND_NS)
                 self._look()
         self.set_ns(max(until_ns, self._ns))

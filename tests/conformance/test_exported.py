@@ -20,7 +20,7 @@ from tests.agreement import assert_close
 from tests.pulse.onnx.write.file_proof import read_metadata, reopen
 from tests.shared import SHARED_FOLDER, shared_path
 
-CLOSE = 1e-5
+MAX_DIFFERENCE = 1e-5
 """Relative to the largest value of an output."""
 FRAMES = 203
 
@@ -76,7 +76,7 @@ def swift_f0() -> tuple[TypedModel, dict[str, Array]]:
 def assert_outputs_near(outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
     assert outputs.keys() == expected_outputs.keys()
     for name, expected in expected_outputs.items():
-        assert_close(outputs[name], expected, share=CLOSE, context=name)
+        assert_close(outputs[name], expected, share=MAX_DIFFERENCE, context=name)
 
 
 @pytest.mark.parametrize(

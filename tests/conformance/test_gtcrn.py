@@ -16,7 +16,7 @@ from tests.onnxruntime_sessions import open_session
 from tests.shared import shared_path
 
 FRAMES = 45
-CLOSE = 1e-5
+MAX_DIFFERENCE = 1e-5
 
 
 def session(name: str) -> Any:
@@ -68,4 +68,6 @@ def test_streamed_agrees_with_the_authors_streaming_twin() -> None:
         enhanced, *after = twin.run(None, {"mix": sound()[:, :, frame : frame + 1], **caches})
         caches = dict(zip(caches, after, strict=True))
         frames.append(enhanced)
-    np.testing.assert_allclose(streamed_mix(1, "numba"), np.concatenate(frames, 2), rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(
+        streamed_mix(1, "numba"), np.concatenate(frames, 2), rtol=0, atol=MAX_DIFFERENCE
+    )

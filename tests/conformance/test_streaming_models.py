@@ -19,7 +19,7 @@ from tests.shared import shared_path
 
 CHUNKS = 200
 FEW = 25
-CLOSE = 1e-5
+MAX_DIFFERENCE = 1e-5
 """Tolerance between two runtimes in f32, relative to the largest value of an output."""
 HOP = 256
 
@@ -135,7 +135,7 @@ def test_chunks_agree_with_those_of_onnxruntime(
         for output, result in state.step(chunk).items():
             expected = by_author[output]
             off = np.abs(result - expected[number]).max()
-            assert off <= CLOSE * np.abs(expected).max(), (output, number, off)
+            assert off <= MAX_DIFFERENCE * np.abs(expected).max(), (output, number, off)
 
 
 def test_sessions_take_blocks_of_any_size() -> None:
@@ -156,5 +156,5 @@ def test_sessions_take_blocks_of_any_size() -> None:
     for start in range(0, padded.shape[1] - 64, 512):
         out, carried = reference.run(None, {"input": padded[:, start : start + 576], "state": carried})
         expected.append(out)
-    np.testing.assert_allclose(output, np.concatenate(expected, 1), rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(output, np.concatenate(expected, 1), rtol=0, atol=MAX_DIFFERENCE)
     assert output.max() > 0.9

@@ -17,7 +17,7 @@ from tests.noise import normal_noise
 from tests.shared import SHARED_FOLDER, shared_path
 
 FOLDER = SHARED_FOLDER / "tensorflow"
-CLOSE = 1e-5
+MAX_DIFFERENCE = 1e-5
 """Tolerance, relative to the largest value."""
 OTHERS = ("tf1_stateful_step", "dtln_savedmodel_ref")
 SOUND = "decoded_sample_data"
@@ -56,7 +56,7 @@ def test_a_graph_agrees_with_tensorflow(name: str) -> None:
     for feeds, expected in pairs(name):
         outputs = typed.run(feeds, list(expected))
         for output, array in expected.items():
-            assert_close(outputs[output], array, share=CLOSE)
+            assert_close(outputs[output], array, share=MAX_DIFFERENCE)
 
 
 @pytest.mark.parametrize("lengths", [(5, 80, 161), pytest.param(None, marks=pytest.mark.slow)])
@@ -81,7 +81,7 @@ def test_speech_commands_agrees_with_its_stored_outputs(name: str) -> None:
     outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
     results = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
     for output in outputs:
-        assert_close(results[output], stored[f"out/{output}"], share=CLOSE)
+        assert_close(results[output], stored[f"out/{output}"], share=MAX_DIFFERENCE)
     longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, constants, outputs=["Mfcc"])
     pulse.verify(longer).require()
 
@@ -95,7 +95,7 @@ def test_a_cell_with_input_states_streams_once_they_are_named() -> None:
     for x in normal_noise(5, 1, 4):
         expected = typed.run({"x": x, **carried})
         carried = {name: expected[output] for name, output in states.items()}
-        assert_close(state.step(x)["Identity"], expected["Identity"], share=CLOSE)
+        assert_close(state.step(x)["Identity"], expected["Identity"], share=MAX_DIFFERENCE)
 
 
 def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
@@ -121,8 +121,8 @@ def test_a_step_assigns_its_variable_in_streams_and_sessions() -> None:
     session = pulse.tensorflow.load(graph("tf1_stateful_step")).session()
     session.restore({"state": np.zeros((1, 3))})
     for x, expected in zip(stored["input:0"], stored["output:0"]):
-        assert_close(state.step(x)["output"], expected, share=CLOSE)
-        assert_close(session.run("output:0", {"input:0": x}), expected, share=CLOSE)
+        assert_close(state.step(x)["output"], expected, share=MAX_DIFFERENCE)
+        assert_close(session.run("output:0", {"input:0": x}), expected, share=MAX_DIFFERENCE)
 
 
 def dtln() -> tuple[Path, Any]:
@@ -141,7 +141,9 @@ def test_a_session_of_dtln_gives_its_stored_outputs() -> None:
     folder, stored = dtln()
     session = pulse.tensorflow.load(folder).session()
     for block, expected in zip(stored["input_1"][:10], stored["conv1d_1"]):
-        assert_close(session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected, share=CLOSE)
+        assert_close(
+            session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected, share=MAX_DIFFERENCE
+        )
 
 
 def test_every_graph_is_tried() -> None:

@@ -1,4 +1,4 @@
-"""Words of public names are ordinary or in the glossary, and words of a private dialect stay away."""
+"""Words of public names are ordinary or in the glossary; names and texts keep the rules of words."""
 
 import ast
 import re
@@ -9,18 +9,13 @@ import pytest
 import pulse
 import streaming
 from tests.documents.pages import pages
-from tests.documents.vocabulary import commands, definitions, docstrings, messages
+from tests.documents.vocabulary import commands, docstrings, messages
 from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 CODE = re.compile(r"`+[^`]*`+")
-DIALECT = {
-    *("room", "rooms", "waves", "voices", "obey", "obeys", "wish", "wishes", "witness", "debt", "laws"),
-    *("attended", "settled", "intake", "uncopied", "placer", "heard"),
-}
-"""Words that once named something of this project's own; the field has others."""
 TYPES = r"(b?f16|f32|f64|u?int8|int16|int32|int64)"
 RULES = {
     "after, not behind; before, not in front of": r"\bbehind\b|\bin front\b",
@@ -73,8 +68,6 @@ FRAGMENTS = re.compile(r"\A(It|Then|As|What|So|Also|Although)\b")
 """First words of docstrings that are read only after the name above them."""
 PREPOSITIONS = re.compile(r"\A(To|From|With|Without|For|Of|In|By)\b")
 """Other such first words."""
-TESTS = ("tests",)
-"""Tests whose names keep the rules of words, and whose docstrings begin with no preposition."""
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -110,15 +103,6 @@ def test_public_names_are_ordinary_or_explained() -> None:
     explained = singular(parts(terms()))
     assert not {word for word in public - ordinary if not singular([word]) & explained}
     assert not ordinary - public, "no name has these words now: take them off the list"
-
-
-def test_no_word_of_a_dialect_comes_back() -> None:
-    code = {name for folder in ("pulse", "streaming", "bench") for name in definitions(folder)}
-    names = {name for name in code if parts([name]) & DIALECT}
-    pattern = re.compile(rf"\b({'|'.join(sorted(DIALECT))})\b", re.IGNORECASE)
-    texts = {name: matches for name, page in pages().items() if (matches := pattern.findall(page.prose))}
-    assert not names
-    assert not texts
 
 
 def broken_rules(texts: Mapping[str, str]) -> list[str]:
@@ -160,15 +144,13 @@ def test_docstrings_of_tests_begin_as_sentences() -> None:
     texts = [(path, ast.get_docstring(node) or "") for path, node in nodes if isinstance(node, DOCUMENTED)]
     assert len(texts) > 5000
     assert not [f"{path}: {text}" for path, text in texts if FRAGMENTS.match(text)]
-    folders = tuple(str(ROOT / folder) for folder in TESTS)
-    strict = [(path, text) for path, text in texts if str(path).startswith(folders)]
-    assert not [f"{path}: {text}" for path, text in strict if PREPOSITIONS.match(text)]
+    assert not [f"{path}: {text}" for path, text in texts if PREPOSITIONS.match(text)]
 
 
 def test_names_of_tests_keep_the_rules_of_words() -> None:
     names = {
         f"{name_of(path)}: {node.name}": node.name.replace("_", " ")
-        for path in modules_in(*TESTS)
+        for path in modules_in("tests")
         for node in nodes_in(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     }

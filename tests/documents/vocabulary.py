@@ -50,23 +50,6 @@ def _words_of(tree: ast.Module) -> Iterator[str]:
 
 
 @cache
-def definitions(folder: str) -> frozenset[str]:
-    """The names that a package gives to modules, functions, classes, parameters and variables."""
-    defined: set[str] = set()
-    for path in modules_in(folder):
-        defined.add(path.stem)
-        for node in nodes_in(tree_of(path)):
-            match node:
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                    defined.add(name)
-                case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-                    defined.add(name)
-                case _:
-                    pass
-    return frozenset(defined)
-
-
-@cache
 def modules() -> dict[str, list[frozenset[str]]]:
     """Last part of a module's name -> the classes and constants that each such module of ours defines."""
     by_name: dict[str, list[frozenset[str]]] = {}

@@ -263,13 +263,10 @@ def test_scripts_follow_the_rules_of_names() -> None:
     assert not {name: names for name, text in texts.items() if (names := misnamed_in_script(text))}
 
 
-TESTS = ("tests",)
-
-
 def test_names_of_tests_are_short() -> None:
     wrong = [
         f"{name_of(path)}: {node.name}"
-        for path in modules_in(*TESTS)
+        for path in modules_in("tests")
         for node in nodes_in(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("test_")

@@ -83,7 +83,7 @@ class TableCheck:
             raise UnsafeRowError("the rows take too long")
         return CheckedInstruction(row, self._reaches)
 
-    def note_bytes_written(self, region: int, first: int, stop: int) -> None:
+    def record_bytes_written(self, region: int, first: int, stop: int) -> None:
         """Record that bytes are written from outside the rows. Raises UnsafeRowError: they may not be."""
         if region == WEIGHTS:
             raise UnsafeRowError("the weights would be written")
@@ -92,7 +92,7 @@ class TableCheck:
         if region == STATE:
             self._written.append((first, stop))
 
-    def note_time_word(self, byte: int) -> None:
+    def record_time_word(self, byte: int) -> None:
         """Record that a word of the state holds a time. Raises UnsafeRowError: it is not in the state."""
         if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
             raise UnsafeRowError("a word of time outside the state")
@@ -190,11 +190,11 @@ class TableCheck:
         self._require_inside(pointer, span)
         spec = field.spec
         if spec.element == "i64" and spec.count == (1,):
-            self._note_time(field, pointer)
+            self._record_time(field, pointer)
         elif spec.written:
             self._record_written(pointer, span)
 
-    def _note_time(self, field: Field, pointer: Located) -> None:
+    def _record_time(self, field: Field, pointer: Located) -> None:
         """Record a word that a kernel uses as a time or counter."""
         byte = pointer.start * 8
         if field.spec.written and field.name != "clock":

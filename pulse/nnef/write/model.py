@@ -73,7 +73,7 @@ class _Export:
         values = [value for value in self.graph.input if value.name not in fed]
         names = [self.root.declare(value.name) for value in values]
         for value, name in zip(values, names):
-            self.root.assign(name, external(value))
+            self.root.assign(name, external_call(value))
         return names, [value.name for value in values]
 
     def finish(
@@ -194,7 +194,7 @@ def _called_operators(value: object) -> Iterator[str]:
             yield from _called_operators(item)
 
 
-def external(value: ValueInfoProto) -> Call:
+def external_call(value: ValueInfoProto) -> Call:
     """Return an input of a graph; with tract's own operator if NNEF has no name for the type."""
     declared = value.type.tensor_type
     dtype = onnx_dtype(declared.elem_type, value.name)

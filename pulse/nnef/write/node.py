@@ -30,9 +30,9 @@ class OperationWriter:
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
 
-    def error(self, reason: str, way_out: str) -> WriteError:
+    def error(self, reason: str, advice: str) -> WriteError:
         """Return a WriteError that names the node."""
-        return WriteError(f"{self.name} ({self.op_type}): NNEF and tract {reason}; {way_out}")
+        return WriteError(f"{self.name} ({self.op_type}): NNEF and tract {reason}; {advice}")
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute, or the default if the node has none."""

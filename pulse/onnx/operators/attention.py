@@ -250,7 +250,7 @@ def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
 
 def _stream_frames(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:
     """Return which frames of the window belong to the stream."""
-    inside = w.clock.positions_inside(w.clock.positions(pulse, low, span, trailing), low < 0, end)
+    inside = w.clock.emit_positions_inside(w.clock.positions(pulse, low, span, trailing), low < 0, end)
     assert inside is not None
     return inside
 

@@ -135,7 +135,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
         parts.append(y)
         wait = before + (1 if start == 0 and cut else 0)
         if wait:
-            has_begun = w.clock.has_reached(wait)
+            has_begun = w.clock.emit_has_reached(wait)
             following = [
                 w.emit("Where", [has_begun, new, old], f"{letter}{start}_updated")
                 for letter, new, old in zip(letters, following, current)
@@ -171,7 +171,9 @@ def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) ->
         slot = op.op.optional_slot(name)
         if op.past is None and slot is not None and w.known_value(slot) is None:
             initial = _initial(w, op.op, name, slot, op.batch)
-            result[index] = w.emit("Where", [w.clock.has_reached(1), states[index], initial], f"begin_{name}")
+            result[index] = w.emit(
+                "Where", [w.clock.emit_has_reached(1), states[index], initial], f"begin_{name}"
+            )
     return result
 
 
@@ -203,7 +205,7 @@ def _frame_by_frame(
     letters, sizes = ("h", "c"), (1, batch, hidden)
     old = [scan.add_state(value, letter, op.dtype, sizes) for letter, value in zip(letters, begin)]
     x = scan.add_frame(w.inputs[0], "x", w.dtype(), (batch, features), ScanAxis(0))
-    valid = scan.valid(pulse, op.offset, op.length)
+    valid = scan.add_validity(pulse, op.offset, op.length)
     frame = scan.inner.add_axis(x, 0, "frame")
     y, *new = layer.run(frame, old, ["frame_y", "frame_h", "frame_c"], scan.inner)
     for letter, after, before in zip(letters, new, old):

@@ -119,7 +119,7 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
         state = w.graph.add_state(name, zeros if value is None else value)
         states.append(state)
         if op.reload and value is None:
-            state = w.emit("Where", [w.clock.has_reached(1), state, w.inputs[slot]], f"{name}.begin")
+            state = w.emit("Where", [w.clock.emit_has_reached(1), state, w.inputs[slot]], f"{name}.begin")
         begin.append(state)
     ends = any(w.output_is_used[len(op.op.gathered) :])
     results = _emit_scan(w, op.op, begin, op.offset, op.length if ends else None)
@@ -141,7 +141,7 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
     for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
         frame = w.input_facts[slot].without_axis(scan_axis.axis)
         inside[name] = writer.add_frame(w.inputs[slot], name, frame.dtype, frame.sizes, scan_axis)
-    valid = writer.valid(w.sizes()[op.scanned[0].axis], offset, length)
+    valid = writer.add_validity(w.sizes()[op.scanned[0].axis], offset, length)
     values = write_body(writer.inner, op.body.graph, inside)
     count = len(op.states)
     for name, value, fact in zip(op.states, values, results):
@@ -166,7 +166,7 @@ def _inline_body(
     after, frames = values[: len(op.states)], values[len(op.states) :]
     valid = None
     if offset > 0 or length is not None:
-        valid = w.clock.positions_inside(w.clock.position(1, -offset), offset > 0, length)
+        valid = w.clock.emit_positions_inside(w.clock.position(1, -offset), offset > 0, length)
     if valid is not None:
         updates = zip(op.states, after, begin)
         after = [w.emit("Where", [valid, new, old], f"{name}.updated") for name, new, old in updates]

@@ -58,7 +58,7 @@ def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length
     if offset <= 0 and length is None:
         return x
     positions = w.clock.positions(pulse, -offset, pulse, len(w.sizes()) - 1 - axis)
-    inside = w.clock.positions_inside(positions, offset > 0, length)
+    inside = w.clock.emit_positions_inside(positions, offset > 0, length)
     if inside is None:
         return x
     return w.emit("Where", [inside, x, w.number(0, w.dtype(), "zero")], "valid")
@@ -116,17 +116,17 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
         x = w.crop(x, axis, start, start + frames, "window")
     positions = w.clock.positions(step, low, frames, len(w.sizes()) - 1 - axis)
     if op.head is None and op.tail is None:
-        inside = w.clock.positions_inside(positions, low < 0, op.length)
+        inside = w.clock.emit_positions_inside(positions, low < 0, op.length)
         assert inside is not None
         return w.emit("Where", [inside, x, w.number(op.fill, w.dtype(), "fill")])
     flat = w.clock.positions(step, low, frames)
     if low < 0:
-        inside = w.clock.positions_inside(positions, True, None)
+        inside = w.clock.emit_positions_inside(positions, True, None)
         assert inside is not None
         before = _rows(w, op, op.head, flat, "head")
         x = w.emit("Where", [inside, x, before], "" if op.tail is None else "with_head")
     if op.tail is not None:
-        inside = w.clock.positions_inside(positions, False, op.length)
+        inside = w.clock.emit_positions_inside(positions, False, op.length)
         assert inside is not None
         index = w.clock.add_op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
         x = w.emit("Where", [inside, x, _rows(w, op, op.tail, index, "tail")])

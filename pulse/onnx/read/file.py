@@ -1,4 +1,4 @@
-"""From a path, bytes or a ModelProto to a ModelProto whose form is sound."""
+"""From a path, bytes or a ModelProto to a well-formed ModelProto."""
 
 import os
 from collections.abc import Iterator

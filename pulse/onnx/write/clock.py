@@ -52,8 +52,8 @@ class ClockWriter(DimWriter):
         """Compute ``pulses*step + low``, an i64 scalar."""
         return self._base(step) if low == 0 else self._add_to_base(step, self.number(low), str(low))
 
-    def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
-        """Return which positions are not negative, and less than a length; None if there is no condition."""
+    def emit_positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
+        """Emit which positions are not negative, and less than a length; return the wire, None without a condition."""
         answers: list[str] = []
         if after_start:
             answers.append(self.add_op("GreaterOrEqual", [positions, self.number(0)], f"{positions}>=0"))
@@ -63,8 +63,8 @@ class ClockWriter(DimWriter):
             return self.add_op("And", answers, f"0<={positions}<{before}")
         return answers[0] if answers else None
 
-    def has_reached(self, pulses: int) -> str:
-        """Return whether this many pulses came before this one, bool scalar."""
+    def emit_has_reached(self, pulses: int) -> str:
+        """Emit whether this many pulses came before this one; return the wire, a bool scalar."""
         return self.add_op("GreaterOrEqual", [self.pulses, self.number(pulses)], f"pulses>={pulses}")
 
     def start(self, step: int, offset: int) -> str:

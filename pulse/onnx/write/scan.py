@@ -44,12 +44,12 @@ class ScanWriter:
         self._input_axes.append(scan_axis)
         return self._add_input(value, name, dtype, sizes)
 
-    def valid(self, pulse: int, offset: int, length: TDim | None) -> str | None:
-        """Return whether the frame is one of the stream; None if all are, or if it does not matter."""
+    def add_validity(self, pulse: int, offset: int, length: TDim | None) -> str | None:
+        """Add a bool for each frame, whether it is one of the stream; return its name, None if it is not needed."""
         if offset <= 0 and length is None:
             return None
         positions = self.w.clock.positions(pulse, -offset, pulse)
-        inside = self.w.clock.positions_inside(positions, offset > 0, length)
+        inside = self.w.clock.emit_positions_inside(positions, offset > 0, length)
         assert inside is not None
         return self.add_frame(inside, "valid", BOOL, (), ScanAxis(0))
 

@@ -32,8 +32,8 @@ def round_offline(model: TypedNetwork, rounding: Rounding) -> TypedNetwork:
     """
     rounded = model.copy()
     rounding.check()
-    if rounding.row_form is not None:
-        round_rows(rounded.graph, rounding.row_form)
+    if rounding.activation_form is not None:
+        round_rows(rounded.graph, rounding.activation_form)
     _round_weights("", rounding.form, rounded.graph)
     return rounded
 

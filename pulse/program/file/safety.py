@@ -44,7 +44,7 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
     """Check the accesses of Python before and after the rows. Raises UnsafeRowError: one is outside its memory."""
     for name, place in program.input_places:
         if 0 not in place.shape:
-            check.note_bytes_written(place.region, *_bytes(name, place))
+            check.record_bytes_written(place.region, *_bytes(name, place))
     sizes = {
         Region.WEIGHTS: program.weights.size,
         Region.STATE: program.initial.size,
@@ -58,10 +58,10 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
             raise UnsafeRowError(f"output {name} is outside its memory")
     for byte in (*(byte for _, byte in program.length_registers), program.last_pulse_offset):
         if byte is not None:
-            check.note_time_word(byte)
+            check.record_time_word(byte)
     for byte in (*(byte for _, byte in program.counters), program.fault_total_offset):
         if byte is not None:
-            check.note_bytes_written(Region.STATE, byte, byte + WORD_BYTES)
+            check.record_bytes_written(Region.STATE, byte, byte + WORD_BYTES)
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:

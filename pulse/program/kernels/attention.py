@@ -36,6 +36,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
 from pulse.program.kernels.blocks import FOUR, Indices, Vectors, element, first_four
+from pulse.program.kernels.copy import fill_elements
 from pulse.program.kernels.norm import exp_below, largest_of_heads, mask_of_lanes_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
@@ -250,13 +251,6 @@ def make_head_sums(heads: int, spread: Callable[[Pointer, int], Vector]) -> Call
 two_heads_sums, four_heads_sums = make_head_sums(2, vduplicate_twos), make_head_sums(4, vduplicate_fours)
 
 
-@device
-def fill_row(y: Pointer, width: int, value: Any) -> None:
-    """Set ``y[e] = value``, e < width."""
-    for e in range(width):
-        y[e] = value
-
-
 def scratch_size(groups: int, heads: int, band: int) -> int:
     """Return the number of f32 elements of scratch memory that a row needs."""
     return band if heads == 1 else min(groups, MAX_HEAD_GROUPS) * (heads * band + LANES)
@@ -353,7 +347,7 @@ def attend_by_group(row: BandAttentionRow) -> None:
             i, target = first + r, y + (at_y[m] + r * step_y)
             low, frames = seen_frames(i, back, min(band, row.span - r), length)
             if frames == 0:
-                fill_row(target, width, empty if 0 <= i < length else np.float32(0))
+                fill_elements(target, width, empty if 0 <= i < length else np.float32(0))
                 continue
             table, query = bias + (at_bias[m] + (i % period) * band + low), q + (at_q[m] + r * step_q)
             keys, values = k + (at_k[m] + (r + low) * step_k), v + (at_v[m] + (r + low) * step_v)
@@ -379,7 +373,7 @@ def attend_by_row(row: BandAttentionRow) -> None:
         low, frames = seen_frames(i, back, min(band, row.span - r), length)
         if frames == 0:
             for m in range(begin, begin + groups):
-                fill_row(y + (at_y[m] + r * step_y), LANES, empty if 0 <= i < length else np.float32(0))
+                fill_elements(y + (at_y[m] + r * step_y), LANES, empty if 0 <= i < length else np.float32(0))
         for c in range(0, frames, BLOCK_FRAMES):
             count, row_k = min(BLOCK_FRAMES, frames - c), (r + low + c) * step_k
             column = ((i % period) * band + low + c) * heads

@@ -1,6 +1,7 @@
 """Copies and fills."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from pulse.jit.language.raw import (
     TILE_ROWS,
@@ -39,7 +40,7 @@ SHORT_RUN, LONG_RUN = 16, 256
 
 
 @device
-def fill_elements(dst: Pointer, count: int, value: int) -> None:
+def fill_elements(dst: Pointer, count: int, value: Any) -> None:
     """Set ``dst[:count] = value``."""
     for i in range(count):
         dst[i] = value

@@ -30,7 +30,7 @@ from pulse.jit.language.simd import (
     vsplat,
     vsqrt,
 )
-from pulse.jit.registry import device, exact
+from pulse.jit.registry import device, exact_device
 from pulse.program.kernels.vmath import (
     vcos,
     verf,
@@ -132,7 +132,7 @@ def vpowc(x: Vector, exponent: float) -> Vector:
     return vpow(x, vsplat(exponent))
 
 
-@exact
+@exact_device
 def rint64(x: float) -> float:
     """Round to the nearest integer, halves to even."""
     size = abs(x)
@@ -155,7 +155,7 @@ def ceil64(x: float) -> float:
     return -floor64(-x)
 
 
-@exact
+@exact_device
 def fmod64(x: float, y: float) -> float:
     """Return the exact remainder, with the sign of x: subtract the divisor times powers of two as often as it fits."""
     rest, part = abs(x), abs(y)

@@ -14,7 +14,7 @@ from pulse.jit.language.simd import (
     vsplat,
     vsqrt,
 )
-from pulse.jit.registry import device, exact
+from pulse.jit.registry import device, exact_device
 from pulse.program.kernels.vmath import (
     INFINITY,
     LN2,
@@ -59,7 +59,7 @@ def vcosh(x: Vector) -> Vector:
     return half + 0.25 / half
 
 
-@exact
+@exact_device
 def vlog1p(x: Vector) -> Vector:
     """Return log(1 + x); 1.7 ulp. -1 gives -inf, less gives NaN."""
     sum_ = x + 1.0
@@ -78,7 +78,7 @@ def vasinh(x: Vector) -> Vector:
     return copy_sign(y, x)
 
 
-@exact
+@exact_device
 def vacosh(x: Vector) -> Vector:
     """Return the inverse hyperbolic cosine; 2.1 ulp. Below 1 it is NaN."""
     above = x - 1.0

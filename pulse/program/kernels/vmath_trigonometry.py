@@ -12,7 +12,7 @@ from pulse.jit.language.simd import (
     vsplat,
     vsqrt,
 )
-from pulse.jit.registry import device, exact
+from pulse.jit.registry import device, exact_device
 from pulse.program.kernels.vmath import vcos, vsin
 
 HALF_PI, HALF_PI_LOW = 1.5707963705062866, -4.371138828673793e-08
@@ -35,7 +35,7 @@ def copy_sign(size: Vector, x: Vector) -> Vector:
     return vfrombits(vbits(size) | (vbits(x) & SIGN))
 
 
-@exact
+@exact_device
 def vatan(x: Vector) -> Vector:
     """Return the arctangent; 1.9 ulp."""
     size = vabs(x)
@@ -63,7 +63,7 @@ def asin_part(x: Vector) -> Vector:
     return vfma(p, square, 0.166667521) * square
 
 
-@exact
+@exact_device
 def vasin(x: Vector) -> Vector:
     """Return the arcsine; 2.4 ulp. Beyond -1 and 1 it is NaN."""
     size = vabs(x)
@@ -74,7 +74,7 @@ def vasin(x: Vector) -> Vector:
     return copy_sign(y, x)
 
 
-@exact
+@exact_device
 def vacos(x: Vector) -> Vector:
     """Return the arccosine; 1.2 ulp. Beyond -1 and 1 it is NaN."""
     size = vabs(x)

@@ -23,7 +23,7 @@ def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     target = allocate_like(lowering, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]
     if op.mode == "constant":
-        lowering.emit(fill_row(_require_contiguous(target), op.fill))
+        lowering.emit(constant_row(_require_contiguous(target), op.fill))
     view = copy_inside(lowering, x, target, amounts)
     if op.mode == "constant":
         return [target]
@@ -32,7 +32,7 @@ def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     return [target]
 
 
-def fill_row(target: Value, fill: float) -> FillRow:
+def constant_row(target: Value, fill: float) -> FillRow:
     """Return the instruction that fills a contiguous tensor with a number."""
     size = target.dtype.itemsize
     bits = int(np.array([fill]).astype(target.dtype).view(f"u{size}")[0])
@@ -57,7 +57,7 @@ def pad_zeros(
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
     target = lowering.allocate_temporary(shape, x.dtype, order)
     for margin in _margins(target, amounts, order):
-        lowering.emit(fill_row(margin, 0))
+        lowering.emit(constant_row(margin, 0))
     copy_inside(lowering, x, target, amounts)
     return target
 

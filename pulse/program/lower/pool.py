@@ -7,7 +7,7 @@ from pulse.ops.pool import Pool
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
-from pulse.program.lower.pad import copy_inside, fill_row
+from pulse.program.lower.pad import constant_row, copy_inside
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.network import PulsedNode
@@ -60,7 +60,7 @@ def _add_borders(lowering: Lowering, x: Value, op: Pool, fill: float) -> Value:
         return x
     order = list(x.order)
     target = lowering.allocate_temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
-    lowering.emit(fill_row(target, fill))
+    lowering.emit(constant_row(target, fill))
     copy_inside(lowering, x, target, amounts)
     return target
 

@@ -30,7 +30,10 @@ class SplitChannels:
 
 
 def split_channels(lowering: Lowering, outlet: OutletId) -> SplitChannels | None:
-    """Return the channels of a reshaped wire at their place in the input of the reshape, so that no copy is needed."""
+    """Return the channels of a reshaped wire at their place in the input of the reshape, so that no copy is needed.
+
+    None if they are not contiguous there.
+    """
     if not lowering.is_pending(outlet):
         return None
     x, shape = lowering.value(lowering.graph.node(outlet).inputs[0]), lowering.fact(outlet).sizes

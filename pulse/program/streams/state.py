@@ -279,7 +279,7 @@ class State(ABC):
         return self._copy_memory(), (self.clock.pulse, self.clock.end), self.fetched
 
     def rewind(self, mark: StateMark) -> None:
-        """Restore a snapshot of this stream that ``mark`` returned."""
+        """Restore what ``mark`` of this stream returned."""
         self.changing = True
         memory, (pulse, end), self.fetched = mark
         self._set_clock(pulse, end)

@@ -17,7 +17,7 @@ def concat(node: TensorflowNode) -> OutletId:
         raise node.error("it has no inputs; it needs at least one")
     parts = inputs[:-1] if node.op_type == "ConcatV2" else inputs[1:]
     axis_slot = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
-    parts = node.alike(parts)
+    parts = node.to_one_type(parts)
     axis = node.axis(node.integer_at(axis_slot, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
     return parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts)
 
@@ -25,7 +25,7 @@ def concat(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Pack", complex_numbers=True)
 def pack(node: TensorflowNode) -> OutletId:
     """Stack along a new axis."""
-    parts = node.alike(node.given_inputs())
+    parts = node.to_one_type(node.given_inputs())
     if not parts:
         raise node.error("nothing to stack")
     axis = node.axis(node.integer("axis", 0), node.graph.fact(parts[0]).rank - node.is_complex() + 1)

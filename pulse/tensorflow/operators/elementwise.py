@@ -40,7 +40,7 @@ def wire_table_function(node: TensorflowNode) -> OutletId:
     """Wire the function of a row of the table; its parameters have their defaults."""
     function = FUNCTIONS[node.op_type]
     params = tuple(ELEMENTWISE[function].names.params.values())
-    return node.apply(function, *node.alike(node.given_inputs()), params=params)
+    return node.apply(function, *node.to_one_type(node.given_inputs()), params=params)
 
 
 rule(*(name for name in _SAME_TYPE if _ROWS[name].arity == 1))(same_type_and_shape)
@@ -61,7 +61,7 @@ def mul(node: TensorflowNode) -> OutletId:
     """Wire a product, of complex numbers too."""
     if node.is_complex():
         return complex_product(node)
-    return node.apply("mul", *node.alike(node.given_inputs()))
+    return node.apply("mul", *node.to_one_type(node.given_inputs()))
 
 
 @tensorflow_op("Exp", complex_numbers=True)
@@ -112,7 +112,7 @@ def square(node: TensorflowNode) -> OutletId:
 @tensorflow_op("SquaredDifference")
 def squared_difference(node: TensorflowNode) -> OutletId:
     """Wire (x - y) squared."""
-    difference = node.apply("sub", *node.alike(node.given_inputs()), suffix="difference")
+    difference = node.apply("sub", *node.to_one_type(node.given_inputs()), suffix="difference")
     return node.apply("mul", difference, difference)
 
 
@@ -137,7 +137,7 @@ def expm1(node: TensorflowNode) -> OutletId:
 @tensorflow_op("NotEqual")
 def not_equal(node: TensorflowNode) -> OutletId:
     """Whether two numbers differ."""
-    return node.apply("not", node.apply("equal", *node.alike(node.given_inputs()), suffix="same"))
+    return node.apply("not", node.apply("equal", *node.to_one_type(node.given_inputs()), suffix="same"))
 
 
 @tensorflow_op("IsInf")
@@ -163,7 +163,7 @@ def clip_by_value(node: TensorflowNode) -> OutletId:
 @tensorflow_op("FloorDiv")
 def floor_div(node: TensorflowNode) -> OutletId:
     """Wire the quotient rounded down."""
-    return node.floor_quotient(*node.alike([node.input(0), node.input(1)]))
+    return node.floor_quotient(*node.to_one_type([node.input(0), node.input(1)]))
 
 
 @tensorflow_op(*GUARDED)
@@ -209,7 +209,7 @@ def complex_of(node: TensorflowNode) -> OutletId:
 def select(node: TensorflowNode) -> OutletId:
     """Choose from two tensors by a condition; a condition of one axis chooses rows (Select)."""
     condition = node.input(0)
-    x, y = node.alike([node.input(1), node.input(2)])
+    x, y = node.to_one_type([node.input(1), node.input(2)])
     fact, rank = node.fact(0), node.graph.fact(x).rank
     if node.op_type == "Select" and fact.rank == 1 and rank > 1:
         shape = (*fact.shape, *(TDim.of(1),) * (rank - 1))

@@ -18,7 +18,7 @@ def fill(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Range")
 def range_(node: TensorflowNode) -> OutletId:
     """Wire numbers at even distances; the length may be symbolic."""
-    return wire_onnx(node, "Range", node.alike(node.given_inputs()))
+    return wire_onnx(node, "Range", node.to_one_type(node.given_inputs()))
 
 
 @tensorflow_op("LinSpace")

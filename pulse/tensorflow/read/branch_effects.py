@@ -75,7 +75,7 @@ def _argument(tensor: NodeOutput, function: LibraryFunction, nodes: dict[str, Gr
 
 
 def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[str]) -> GraphNode | None:
-    """Return an assignment in the functions that a node runs."""
+    """Return an assignment in the functions that a node runs; None if there is none."""
     for value in node.attributes.values():
         if not isinstance(value, FunctionName) or value.name in visited or value.name not in library:
             continue

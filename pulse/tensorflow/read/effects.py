@@ -80,7 +80,7 @@ class Variables:
         return name is not None and self._graph.nodes[name].op_type not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
-        """Return the variable that a node assigns. Raises LoadError: it is unknown."""
+        """Return the variable that a node assigns; None if it assigns none. Raises LoadError: it is unknown."""
         if node.op_type not in ASSIGNMENTS:
             if (
                 node.op_type.startswith(CHANGING_PREFIXES)

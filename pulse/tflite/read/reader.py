@@ -298,14 +298,14 @@ class _Builder:
             )
         name = self._handles[operator.inputs[0]]
         if operator.op_type == "ASSIGN_VARIABLE":
-            self._agree(name, self._subgraph.tensors[operator.inputs[1]])
+            self._require_same_codes(name, self._subgraph.tensors[operator.inputs[1]])
             self._current[name] = self._value(operator.inputs[1], name)
             return
         for index in operator.outputs:
-            self._agree(name, self._subgraph.tensors[index])
+            self._require_same_codes(name, self._subgraph.tensors[index])
             self._values[index] = self._value_of_variable(name, self._subgraph.tensors[index])
 
-    def _agree(self, name: str, tensor: Tensor) -> None:
+    def _require_same_codes(self, name: str, tensor: Tensor) -> None:
         """Require that all readers and writers of a variable mean the same by its codes.
 
         Raises LoadError: two of them differ

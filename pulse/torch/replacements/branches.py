@@ -14,7 +14,7 @@ from pulse.torch.replacements.attributes import replace_attributes
 
 
 @contextlib.contextmanager
-def note_branches(torch: Any) -> Generator[list[str]]:
+def record_branches(torch: Any) -> Generator[list[str]]:
     """Within this context, list the author's lines that use a comparison of lengths as a condition.
 
     Assertions are left out, and comparisons that have one result for all lengths. Other threads are unaffected.

@@ -62,7 +62,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
                 result = function(*args, **named)
                 if name == "slice" and len(args) > 3:
                     _keep_slice_size(torch, result, *args[1:])
-            loops.note(args, named, result)
+            loops.record(args, named, result)
             return result
 
         def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

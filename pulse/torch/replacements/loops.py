@@ -169,7 +169,7 @@ class FrameLoops:
         tensors = [tensor.to(torch.complex64) for tensor in first] if is_list else [first]
         real = [self._pairs(tensor) for tensor in tensors]
         for pair, tensor in zip(real, tensors):
-            self.note([tensor], {}, pair)
+            self.record([tensor], {}, pair)
         axes = {"unbind": 0, "stack": 0, "cat": 0, "split": 1}
         if name in axes:
             dim = named.pop("dim", others[axes[name]] if len(others) > axes[name] else 0)
@@ -187,12 +187,12 @@ class FrameLoops:
 
         def as_complex(pair: Any) -> Any:
             value = torch.complex(pair[..., 0], pair[..., 1])
-            self.note([pair], {}, value)
+            self.record([pair], {}, value)
             return value
 
         return tuple(map(as_complex, result)) if isinstance(result, tuple) else as_complex(result)
 
-    def note(self, args: Any, named: Any, result: Any) -> None:
+    def record(self, args: Any, named: Any, result: Any) -> None:
         """Mark a result that depends on frames with the last of their steps."""
         if not self.all_loops:
             return
@@ -221,12 +221,12 @@ class FrameLoops:
             return None
         if isinstance(entries[place], slice):
             entries[place] = slice(None)
-            frame = self._note_and_give(frame.unsqueeze(axis), frame)
+            frame = self._record_and_return(frame.unsqueeze(axis), frame)
         else:
             del entries[place]
         if all(entry in (slice(None), ...) for entry in entries):
             return frame
-        return self._note_and_give(frame[tuple(entries)], frame)
+        return self._record_and_return(frame[tuple(entries)], frame)
 
     def _frame_of_step(self, x: Any, axis: int, step: LoopStep) -> Any:
         """Return the frame at the position of a step; None if x does not have a frame for each step."""
@@ -254,8 +254,8 @@ class FrameLoops:
             self._tails[key] = x, x[(*(slice(None),) * axis, bounds)].clone()
         return self._tails[key][1]
 
-    def _note_and_give(self, result: Any, frame: Any) -> Any:
-        self.note([frame], {}, result)
+    def _record_and_return(self, result: Any, frame: Any) -> Any:
+        self.record([frame], {}, result)
         return result
 
     def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
@@ -288,7 +288,7 @@ class FrameLoops:
     def _split(self, x: Any, size: Any, dim: int = 0) -> Any:
         """Begin a loop over a tensor; return its frames with their axis, for ``x.split(1, dim)``."""
         frames = self._unbind(x, dim) if type(size) is int and size == 1 else None
-        return frames and tuple(self._note_and_give(frame.unsqueeze(dim), frame) for frame in frames)
+        return frames and tuple(self._record_and_return(frame.unsqueeze(dim), frame) for frame in frames)
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
@@ -343,7 +343,7 @@ class FrameLoops:
         ]:
             return None
         parts = [tensors[count * step : count * (step + 1)] for step in range(EXPORTED_STEPS)]
-        return [self._note_and_give(getattr(self._torch, name)(part, dim), part[0]) for part in parts]
+        return [self._record_and_return(getattr(self._torch, name)(part, dim), part[0]) for part in parts]
 
     def _loop_of_results(self, tensors: Any) -> FrameLoop | None:
         """Return the loop whose steps have left these results, one each, in order; None if there is no such loop.

@@ -1,4 +1,4 @@
-"""Small models built by hand, and the check that declutter keeps their results."""
+"""SmallModel models built by hand, and the check that declutter keeps their results."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 
-class Small:
+class SmallModel:
     """A graph whose wires are called by name; its input is x."""
 
     def __init__(self, shape: str = "1,4,T,f32") -> None:
@@ -74,4 +74,4 @@ def declutter_and_compare(model: TypedModel, tolerance: float = 2e-6) -> tuple[T
     return result, fired
 
 
-Case = Callable[[Small], OutletId]
+Case = Callable[[SmallModel], OutletId]

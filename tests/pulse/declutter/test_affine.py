@@ -14,7 +14,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.typed import known_value
 from tests.noise import normal_noise
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 
 PADDED: Pads = ((TDim.of(2), TDim.of(1)),)
 FORMS = [
@@ -54,7 +54,7 @@ def test_scales_and_shifts_after_a_convolution_join_its_weights(
     shape: tuple[int, ...],
 ) -> None:
     op, w = make(group)
-    small = Small()
+    small = SmallModel()
     y = small.add("conv", op, small.x, w, *([draw(6)] if with_bias else []))
     value = draw(*shape) + np.float32(3)
     y = small.add("affine", Elementwise(kind), *((value, y) if constant_first else (y, value)))
@@ -74,7 +74,7 @@ def test_scales_and_shifts_before_a_convolution_join_its_weights(
     group: int, with_bias: bool, kind: str, constant_first: bool
 ) -> None:
     op, w = conv_of(group, no_pads(1))
-    small = Small()
+    small = SmallModel()
     value = draw(1, 4, 1) + np.float32(3)
     y = small.add("affine", Elementwise(kind), *((value, small.x) if constant_first else (small.x, value)))
     y = small.add("conv", op, y, w, *([draw(6)] if with_bias else []))
@@ -89,7 +89,7 @@ def test_scales_and_shifts_before_a_convolution_join_its_weights(
 )
 def test_only_scales_pass_a_pad(kind: str, expected: list[str]) -> None:
     op, w = conv_of(1)
-    small = Small()
+    small = SmallModel()
     y = small.add("affine", Elementwise(kind), small.x, draw(4, 1) + np.float32(3))
     assert ops(declutter_and_compare(small.model(small.add("conv", op, y, w)), tolerance=1e-5)[0]) == expected
 
@@ -104,7 +104,7 @@ def test_only_scales_pass_a_pad(kind: str, expected: list[str]) -> None:
 def test_scales_after_a_product_join_its_matrix(
     kind: str, shape: tuple[int, ...], expected: list[str]
 ) -> None:
-    small = Small("T,7,4,f32")
+    small = SmallModel("T,7,4,f32")
     y = small.add("product", MatMul(), small.x, draw(4, 5))
     y = small.add("affine", Elementwise(kind), y, draw(*shape) + np.float32(3))
     assert ops(declutter_and_compare(small.model(y), tolerance=1e-5)[0]) == expected
@@ -112,7 +112,7 @@ def test_scales_after_a_product_join_its_matrix(
 
 def test_products_of_wires_with_another_reader_stay() -> None:
     op, w = conv_of(1, no_pads(1))
-    small = Small()
+    small = SmallModel()
     before = small.add("before", Elementwise("mul"), small.x, 3.0)
     conv = small.add("conv", op, before, w)
     after = small.add("after", Elementwise("mul"), conv, 3.0)
@@ -124,7 +124,7 @@ def test_products_of_wires_with_another_reader_stay() -> None:
 
 
 def test_scales_of_shared_weights_stay() -> None:
-    small = Small()
+    small = SmallModel()
     w = small.add("w", Elementwise("neg"), draw(6, 4, 3))
     first = small.add("first", Conv((1,), (1,), no_pads(1)), small.x, w)
     second = small.add("second", Conv((1,), (2,), no_pads(1)), small.x, w)
@@ -141,7 +141,7 @@ def test_scales_of_shared_weights_stay() -> None:
 ])  # fmt: skip
 def test_values_beyond_the_type_are_not_folded(kind: str, value: np.float32) -> None:
     op, w = conv_of(1, no_pads(1))
-    small = Small()
+    small = SmallModel()
     y = small.add("conv", op, small.x, w * np.float32(2))
     result, fired = declutter_and_compare(
         small.model(small.add("y", Elementwise(kind), y, np.asarray(value)))
@@ -151,7 +151,7 @@ def test_values_beyond_the_type_are_not_folded(kind: str, value: np.float32) -> 
 
 
 def test_a_value_for_each_frame_or_of_another_shape_stays() -> None:
-    small = Small("1,4,8,f32")
+    small = SmallModel("1,4,8,f32")
     y = small.add("conv", Conv((1,), (1,), no_pads(1)), small.x, draw(4, 4, 3))
     scaled = small.add("scaled", Elementwise("mul"), y, draw(6) + np.float32(3))
     wider = small.add("wider", Elementwise("add"), scaled, draw(2, 1, 1))
@@ -160,7 +160,7 @@ def test_a_value_for_each_frame_or_of_another_shape_stays() -> None:
 
 def test_a_chain_is_folded_and_the_weights_keep_their_name() -> None:
     op, w = conv_of(1, no_pads(1))
-    small = Small()
+    small = SmallModel()
     weights = small.add("weights", Elementwise("neg"), w)
     y = small.add("scale", Elementwise("mul"), small.x, 2.0)
     y = small.add("conv", op, small.add("shift", Elementwise("add"), y, draw(4, 1)), weights)

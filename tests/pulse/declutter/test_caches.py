@@ -9,12 +9,12 @@ from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 
 ROWS = 40
 
 
-def write_frames(small: Small, first: int = 0, step: int = 1, stored: bool = False) -> OutletId:
+def write_frames(small: SmallModel, first: int = 0, step: int = 1, stored: bool = False) -> OutletId:
     """A table of zeros; the frames of x [T, 4] stand in it from ``first`` on."""
     frames = small.dim("T")
     if stored:
@@ -31,7 +31,7 @@ def write_frames(small: Small, first: int = 0, step: int = 1, stored: bool = Fal
     ("first", "start", "end"), [(0, 0, "T"), (3, 3, "T+3"), (3, 4, "T+3"), (0, 0, "T-2")]
 )
 def test_written_entries_are_read(stored: bool, first: int, start: int, end: str) -> None:
-    small = Small("T,4,f32")
+    small = SmallModel("T,4,f32")
     small.scope.assume("T >= 3")
     small.scope.assume("T <= 37")
     y = small.add("y", Slice(0, TDim.of(start), small.dim(end)), write_frames(small, first, stored=stored))
@@ -47,7 +47,7 @@ def test_written_entries_are_read(stored: bool, first: int, start: int, end: str
 )
 def test_other_rows_of_the_table_are_read_from_it(first: int, step: int, start: int, end: str) -> None:
     """The rows are one frame too many, one too early, or every second row."""
-    small = Small("T,4,f32")
+    small = SmallModel("T,4,f32")
     y = small.add("y", Slice(0, TDim.of(start), small.dim(end)), write_frames(small, first, step))
     result, fired = declutter_and_compare(small.model(y))
     assert not fired["read_what_was_written"]

@@ -8,11 +8,11 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 
 
 def test_equal_chains_become_one() -> None:
-    small = Small()
+    small = SmallModel()
     ends = []
     for name in "abc":
         scaled = small.add(f"{name}1", Elementwise("mul"), small.x, np.full((4, 1), 2, np.float32))
@@ -24,7 +24,7 @@ def test_equal_chains_become_one() -> None:
 
 
 def test_different_nodes_stay() -> None:
-    small = Small()
+    small = SmallModel()
     a = small.add("a", Elementwise("leaky_relu", (0.5,)), small.x)
     b = small.add("b", Elementwise("leaky_relu", (0.25,)), small.x)
     c = small.add("c", Elementwise("sub"), a, b)
@@ -35,7 +35,7 @@ def test_different_nodes_stay() -> None:
 
 
 def test_constants_differ_by_type_shape_and_bytes() -> None:
-    small = Small()
+    small = SmallModel()
     values = [
         np.float32([0.0]), np.float32([-0.0]), np.float32([np.nan]), np.float32([[0.0]]), np.int32([0]),
         np.float32([0.0]), np.float32([np.nan]),
@@ -48,7 +48,7 @@ def test_constants_differ_by_type_shape_and_bytes() -> None:
 
 
 def test_constants_that_depend_on_a_length_are_compared_as_dims() -> None:
-    small = Small()
+    small = SmallModel()
     values = [np.array([small.dim(text)], dtype=object) for text in ("T+1", "1+T", "T")]
     outlets = [small.constant(value) for value in values]
     result, fired = declutter_and_count(small.model(small.x, *outlets))
@@ -57,7 +57,7 @@ def test_constants_that_depend_on_a_length_are_compared_as_dims() -> None:
 
 
 def test_equal_nodes_made_by_rewrites_become_one() -> None:
-    small = Small()
+    small = SmallModel()
     end = small.dim("T")
     deep = small.add(
         "deep", Slice(2, TDim.of(1), end - 1), small.add("first", Slice(2, TDim.of(1), end), small.x)

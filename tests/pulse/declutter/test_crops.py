@@ -11,7 +11,7 @@ from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
 
 
@@ -31,7 +31,7 @@ from tests.pulse.model_builder import pads_of
 def test_a_slice_shortens_the_padding_before_it(
     mode: PadMode, start: str, end: str, step: int, left: list[str]
 ) -> None:
-    small = Small()
+    small = SmallModel()
     padded = small.add("pad", Pad(pads_of((0, 0), (0, 0), (2, 2)), mode), small.x)
     model = small.model(small.add("y", Slice(2, small.dim(start), small.dim(end), step), padded))
     result, fired = declutter_and_compare(model)
@@ -53,7 +53,7 @@ def test_a_slice_shortens_the_padding_before_it(
     ],
 )
 def test_a_slice_leaves_parts_of_a_join_out(start: str, end: str, left: list[str]) -> None:
-    small = Small()
+    small = SmallModel()
     head, tail = np.ones((1, 4, 2), np.float32), np.full((1, 4, 3), 2, np.float32)
     joined = small.add("join", Concat(2), head, small.x, tail)
     model = small.model(small.add("y", Slice(2, small.dim(start), small.dim(end)), joined))
@@ -65,7 +65,7 @@ def test_a_slice_leaves_parts_of_a_join_out(start: str, end: str, left: list[str
 @pytest.mark.parametrize("transposed", [False, True])
 def test_a_slice_drops_frames_that_come_from_the_other_end(transposed: bool) -> None:
     """A circular shift by two frames: the first two are the last ones, fewer if the stream is shorter."""
-    small = Small()
+    small = SmallModel()
     last = small.add("last", Slice(2, dim_max(0, small.dim("T-2")), small.dim("T")), small.x)
     others = small.add("others", Slice(2, small.dim("0"), dim_max(0, small.dim("T-2"))), small.x)
     y = small.add("join", Concat(2), last, others)
@@ -79,7 +79,7 @@ def test_a_slice_drops_frames_that_come_from_the_other_end(transposed: bool) -> 
 
 
 def test_a_padding_with_other_readers_is_not_copied() -> None:
-    small = Small()
+    small = SmallModel()
     padded = small.add("pad", Pad(pads_of((0, 0), (0, 0), (2, 2))), small.x)
     cut = small.add("cut", Slice(2, small.dim("0"), small.dim("T+2")), padded)
     assert ops(declutter_and_compare(small.model(cut, padded))[0]) == ["Pad", "Slice"]
@@ -87,7 +87,7 @@ def test_a_padding_with_other_readers_is_not_copied() -> None:
 
 def test_differences_from_the_previous_frame_have_no_delay() -> None:
     """The frame before the first one is a copy of it, and both slices of the joined frames begin at once."""
-    small = Small()
+    small = SmallModel()
     first = small.add("first", Slice(2, small.dim("0"), small.dim("1")), small.x)
     joined = small.add("join", Concat(2), first, small.x)
     later = small.add("later", Slice(2, small.dim("1"), small.dim("T+1")), joined)

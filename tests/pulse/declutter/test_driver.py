@@ -9,11 +9,11 @@ from pulse.models import TypedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.patch import Patch
 from pulse.typed import TypedGraph
-from tests.pulse.declutter.decluttered_models import Small, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, ops
 
 
 def ten_ones() -> TypedModel:
-    small = Small()
+    small = SmallModel()
     outlet = small.x
     for number in range(10):
         outlet = small.add(f"n{number}", Elementwise("mul"), outlet, 1.0)
@@ -41,7 +41,7 @@ def test_declutter_stops_after_the_given_number_of_patches(patches: int) -> None
 
 
 def test_unused_inputs_stay() -> None:
-    small = Small()
+    small = SmallModel()
     small.source("unused", "3,f32")
     assert list(declutter(small.model(small.x)).inputs) == ["x", "unused"]
 
@@ -55,7 +55,7 @@ def test_a_rewrite_that_would_change_a_shape_is_refused() -> None:
         patch.shunt(OutletId(node.id), patch.tap(other))
         return patch
 
-    small = Small()
+    small = SmallModel()
     small.source("other", "2,f32")
     model = small.model(small.add("y", Elementwise("neg"), small.x))
     with pytest.raises(PulseError, match=r"2,f32 in place of y: 1,4,T,f32"):
@@ -79,7 +79,7 @@ def test_an_op_that_changes_its_facts_is_caught() -> None:
         patch.shunt(OutletId(node.id), patch.wire("y", Fickle("neg"), [patch.tap(node.inputs[0])])[0])
         return patch
 
-    small = Small()
+    small = SmallModel()
     model = small.model(small.add("y", Elementwise("neg"), small.x))
     with pytest.raises(PulseError, match=r"after swap, y \(neg\) is 4,T,f32, not 1,4,T,f32"):
         declutter(model, [Rewrite("swap", "none", swap)])

@@ -7,12 +7,12 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 
 ONE, FOUR, FREE = TDim.of(1), TDim.of(4), TDim.of(-1)
 
 
-def chain(small: Small, *steps: Op) -> list[str]:
+def chain(small: SmallModel, *steps: Op) -> list[str]:
     outlet = small.x
     for number, op in enumerate(steps):
         outlet = small.add(f"step{number}", op, outlet)
@@ -22,17 +22,17 @@ def chain(small: Small, *steps: Op) -> list[str]:
 
 
 def test_transposes_are_joined_or_removed() -> None:
-    assert chain(Small(), Transpose((2, 0, 1)), Transpose((1, 2, 0))) == []
-    assert chain(Small(), Transpose((2, 0, 1)), Transpose((2, 0, 1))) == ["Transpose"]
-    assert chain(Small(), *[Transpose((2, 0, 1))] * 4) == ["Transpose"]
-    assert chain(Small("2,2,2,2,f32"), Transpose((1, 2, 3, 0)), Transpose((1, 0, 2, 3))) == ["Transpose"]
+    assert chain(SmallModel(), Transpose((2, 0, 1)), Transpose((1, 2, 0))) == []
+    assert chain(SmallModel(), Transpose((2, 0, 1)), Transpose((2, 0, 1))) == ["Transpose"]
+    assert chain(SmallModel(), *[Transpose((2, 0, 1))] * 4) == ["Transpose"]
+    assert chain(SmallModel("2,2,2,2,f32"), Transpose((1, 2, 3, 0)), Transpose((1, 0, 2, 3))) == ["Transpose"]
 
 
 def test_transposes_around_functions_vanish() -> None:
     turn, back = Transpose((2, 0, 1)), Transpose((1, 2, 0))
-    assert chain(Small(), turn, Elementwise("tanh"), back) == ["tanh"]
-    assert chain(Small(), turn, Elementwise("tanh"), turn) == ["Transpose", "tanh", "Transpose"]
-    small = Small()
+    assert chain(SmallModel(), turn, Elementwise("tanh"), back) == ["tanh"]
+    assert chain(SmallModel(), turn, Elementwise("tanh"), turn) == ["Transpose", "tanh", "Transpose"]
+    small = SmallModel()
     two = [
         small.add(f"turn{number}", turn, small.add(kind, Elementwise(kind), small.x))
         for number, kind in enumerate(("neg", "abs"))
@@ -50,7 +50,7 @@ def test_transposes_around_functions_vanish() -> None:
 
 
 def test_a_transpose_with_another_reader_stays() -> None:
-    small = Small()
+    small = SmallModel()
     first = small.add("first", Transpose((0, 2, 1)), small.x)
     second = small.add("second", Transpose((0, 2, 1)), first)
     result, fired = declutter_and_compare(small.model(first, small.add("y", Elementwise("neg"), second)))
@@ -73,23 +73,23 @@ def test_a_transpose_with_another_reader_stays() -> None:
     ],
 )
 def test_steps_that_undo_each_other_vanish(steps: tuple[Op, ...]) -> None:
-    assert chain(Small(), *steps) == []
+    assert chain(SmallModel(), *steps) == []
 
 
 def test_reshapes_are_joined_or_removed() -> None:
-    small = Small()
+    small = SmallModel()
     halves = (ONE, TDim.of(2), TDim.of(2), FREE)
     assert chain(small, Reshape((FOUR, FREE)), Reshape(halves)) == ["Reshape"]
-    assert chain(Small(), AddAxis(0), Reshape((FOUR, FREE))) == ["Reshape"]
-    assert chain(Small(), Reshape((FOUR, FREE)), AddAxis(1)) == ["Reshape", "AddAxis"]
+    assert chain(SmallModel(), AddAxis(0), Reshape((FOUR, FREE))) == ["Reshape"]
+    assert chain(SmallModel(), Reshape((FOUR, FREE)), AddAxis(1)) == ["Reshape", "AddAxis"]
 
 
 def test_a_reshape_of_a_moved_wire_stays() -> None:
-    assert chain(Small(), Transpose((0, 2, 1)), Reshape((ONE, FOUR, FREE))) == ["Transpose", "Reshape"]
+    assert chain(SmallModel(), Transpose((0, 2, 1)), Reshape((ONE, FOUR, FREE))) == ["Transpose", "Reshape"]
 
 
 def cut(start: str, end: str, step: int = 1, axis: int = 2) -> Op:
-    small = Small()
+    small = SmallModel()
     return Slice(axis, small.dim(start), small.dim(end), step)
 
 
@@ -107,7 +107,7 @@ def cut(start: str, end: str, step: int = 1, axis: int = 2) -> Op:
 def test_slices_are_joined_or_removed(
     inner: tuple[str, str], outer: tuple[str, str, int], expected: str
 ) -> None:
-    small = Small()
+    small = SmallModel()
     first_step = inner[2] if len(inner) > 2 else 1
     first = small.add("a", Slice(2, small.dim(inner[0]), small.dim(inner[1]), first_step), small.x)
     second = small.add("b", Slice(2, small.dim(outer[0]), small.dim(outer[1]), outer[2]), first)
@@ -117,7 +117,7 @@ def test_slices_are_joined_or_removed(
 
 
 def test_slices_of_two_axes_or_backwards_stay() -> None:
-    small = Small()
+    small = SmallModel()
     first = small.add("a", Slice(1, TDim.of(1), FOUR), small.x)
     other = small.add("b", Slice(2, ONE, small.dim("T")), first)
     back = small.add("c", Slice(2, small.dim("T-2"), TDim.of(-1), -1), other)
@@ -125,7 +125,7 @@ def test_slices_of_two_axes_or_backwards_stay() -> None:
 
 
 def test_an_expand_that_the_next_op_does_itself_is_gone() -> None:
-    small = Small()
+    small = SmallModel()
     row = small.source("row", "1,4,1,f32")
     wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
     y = small.add("y", Elementwise("add"), small.x, wide)
@@ -133,7 +133,7 @@ def test_an_expand_that_the_next_op_does_itself_is_gone() -> None:
 
 
 def test_an_expand_that_gives_the_size_stays() -> None:
-    small = Small()
+    small = SmallModel()
     row = small.source("row", "1,4,1,f32")
     wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
     y = small.add("y", Elementwise("add"), wide, row)
@@ -141,7 +141,7 @@ def test_an_expand_that_gives_the_size_stays() -> None:
 
 
 def test_a_slice_beyond_the_end_of_the_first_one_stays() -> None:
-    small = Small()
+    small = SmallModel()
     first = small.add("a", Slice(2, ONE, TDim.of(3)), small.x)
     second = small.add("b", Slice(2, ONE, small.dim("T")), first)
     assert ops(declutter_and_compare(small.model(second))[0]) == ["Slice"] * 2

@@ -11,7 +11,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.decluttered_models import Case, Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Case, SmallModel, declutter_and_compare, ops
 
 ONE, FOUR = TDim.of(1), TDim.of(4)
 NOTHING = np.zeros((1, 4, 0), np.float32)
@@ -53,7 +53,7 @@ GONE = [
 
 @pytest.mark.parametrize(("rewrite", "case"), GONE)
 def test_ops_without_effect_are_removed(rewrite: str, case: Case) -> None:
-    small = Small()
+    small = SmallModel()
     result, fired = declutter_and_compare(small.model(case(small)))
     assert fired == {rewrite: 1}
     assert ops(result) == []
@@ -87,7 +87,7 @@ STAYS = [
 
 
 def test_a_decided_branch_that_is_broadcast_becomes_an_expansion() -> None:
-    small = Small()
+    small = SmallModel()
     y = small.add("y", Elementwise("where"), np.ones((2, 4, 1), np.bool_), small.x, 0.0)
     result, fired = declutter_and_compare(small.model(y))
     assert fired == {"decided_where": 1}
@@ -97,14 +97,14 @@ def test_a_decided_branch_that_is_broadcast_becomes_an_expansion() -> None:
 
 @pytest.mark.parametrize("case", STAYS)
 def test_ops_with_effect_stay(case: Case) -> None:
-    small = Small()
+    small = SmallModel()
     result, fired = declutter_and_compare(small.model(case(small)))
     assert not fired
     assert len(ops(result)) == 1
 
 
 def test_a_transpose_is_removed_only_if_the_shape_stays() -> None:
-    small = Small("1,1,T,f32")
+    small = SmallModel("1,1,T,f32")
     y = small.add("y", Transpose((1, 0, 2)), small.x)
     z = small.add("z", Transpose((1, 2, 0)), small.x)
     result, fired = declutter_and_compare(small.model(y, z))
@@ -113,14 +113,14 @@ def test_a_transpose_is_removed_only_if_the_shape_stays() -> None:
 
 
 def test_a_transpose_of_a_square_stays() -> None:
-    small = Small("4,4,1,f32")
+    small = SmallModel("4,4,1,f32")
     assert ops(declutter_and_compare(small.model(small.add("y", Transpose((1, 0, 2)), small.x)))[0]) == [
         "Transpose"
     ]
 
 
 def test_empty_parts_of_a_concat_are_gone() -> None:
-    small = Small()
+    small = SmallModel()
     y = small.add("y", Concat(2), NOTHING, small.x, WIDE)
     result, fired = declutter_and_compare(small.model(y))
     assert fired == {"empty_parts": 1}
@@ -129,7 +129,7 @@ def test_empty_parts_of_a_concat_are_gone() -> None:
 
 @pytest.mark.parametrize("kind", ["relu", "abs", "floor", "ceil", "round", "sign"])
 def test_a_function_that_repeats_itself_is_removed_once(kind: str) -> None:
-    small = Small()
+    small = SmallModel()
     y = small.add("y", Elementwise(kind), small.add("once", Elementwise(kind), small.x))
     result, fired = declutter_and_compare(small.model(y))
     assert fired == {"twice": 1}
@@ -137,13 +137,13 @@ def test_a_function_that_repeats_itself_is_removed_once(kind: str) -> None:
 
 
 def test_neg_twice_stays() -> None:
-    small = Small()
+    small = SmallModel()
     y = small.add("y", Elementwise("neg"), small.add("once", Elementwise("neg"), small.x))
     assert ops(declutter_and_compare(small.model(y))[0]) == ["neg", "neg"]
 
 
 def test_new_constants_are_folded() -> None:
-    small = Small("1,4,f32")
+    small = SmallModel("1,4,f32")
     picked = small.add("picked", Elementwise("where"), np.array(True), np.ones((1, 4), np.float32), small.x)
     y = small.add("y", Elementwise("exp"), picked)
     result, fired = declutter_and_compare(small.model(y))

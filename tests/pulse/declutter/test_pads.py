@@ -13,7 +13,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import Expand, Tile
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
@@ -23,7 +23,7 @@ TIME = pads_of((0, 0), (0, 0), (2, 1))
 
 
 def test_zeros_in_time_join_a_convolution() -> None:
-    small = Small()
+    small = SmallModel()
     padded = small.add("pad", Pad(TIME), small.x)
     y = small.add("conv", Conv((1,), (1,), pads_of((1, 0))), padded, W)
     result, fired = declutter_and_compare(small.model(y))
@@ -40,7 +40,7 @@ def test_zeros_in_time_join_a_convolution() -> None:
     pytest.param(pads_of((1, 0), (0, 0), (2, 0)), "constant", 0.0, id="batch"),
 ])  # fmt: skip
 def test_other_pads_do_not_join_a_convolution(amounts: Pads, mode: PadMode, fill: float) -> None:
-    small = Small()
+    small = SmallModel()
     padded = small.add("pad", Pad(amounts, mode, fill), small.x)
     channels = 4 + sum(map(int, amounts[1]))
     w = np.ones((2, channels, 3), np.float32)
@@ -52,7 +52,7 @@ def test_other_pads_do_not_join_a_convolution(amounts: Pads, mode: PadMode, fill
 
 
 def test_pads_of_several_readers_or_deconvolutions_stay() -> None:
-    small = Small()
+    small = SmallModel()
     padded = small.add("pad", Pad(TIME), small.x)
     y = small.add("conv", Conv((1,), (1,), no_pads(1)), padded, W)
     assert ops(declutter_and_compare(small.model(y, padded))[0]) == ["Pad", "Conv"]
@@ -66,7 +66,7 @@ def test_pads_of_several_readers_or_deconvolutions_stay() -> None:
     pytest.param((-2.5, 1.0), ["Concat", "Pad", "Concat"], id="other numbers"),
 ])  # fmt: skip
 def test_joined_fill_of_any_length_is_a_padding(after: tuple[float, ...], left: list[str]) -> None:
-    small = Small()
+    small = SmallModel()
     rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), -2.5)
     ones = np.ones((1, 4, 2), np.float32)
     y = small.add("joined", Concat(2), ones, small.x, rest, *(fill * ones for fill in after))
@@ -79,7 +79,7 @@ def test_joined_fill_of_any_length_is_a_padding(after: tuple[float, ...], left: 
 @pytest.mark.parametrize(("first", "last"), [(1, 0), (2, 0), (0, 1), (0, "(T+7)/8*8-T"), (2, 3)])
 @pytest.mark.parametrize("tiled", [False, True])
 def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | str, tiled: bool) -> None:
-    small = Small()
+    small = SmallModel()
     size = small.dim("T")
     ends = [small.dim("0"), small.dim("1")], [size - 1, size]
     parts = [small.x]
@@ -99,7 +99,7 @@ def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | s
 @pytest.mark.parametrize(("count", "kept", "fires"), [(1, 1, True), (3, 3, True), (3, 2, False)])
 def test_numbers_before_all_but_the_last_frames_are_a_shift(count: int, kept: int, fires: bool) -> None:
     """``cat([zeros_like(y[:count]), y[:-kept]])`` of frames y, which may be fewer than those."""
-    small = Small()
+    small = SmallModel()
     y = small.add("even", Slice(2, small.dim("0"), small.dim("T"), 2), small.x)
     first = small.add("first", Expand((TDim.of(1), TDim.of(4), small.dim(f"min((T+1)/2,{count})"))), 2.0)
     rest = small.add("rest", Slice(2, small.dim("0"), small.dim(f"max((T+1)/2-{kept},0)")), y)
@@ -110,7 +110,7 @@ def test_numbers_before_all_but_the_last_frames_are_a_shift(count: int, kept: in
 
 
 def test_joined_copies_of_other_frames_stay() -> None:
-    small = Small()
+    small = SmallModel()
     second = small.add("second", Slice(2, small.dim("1"), small.dim("2")), small.x)
     result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), second, small.x)))
     assert not fired
@@ -118,7 +118,7 @@ def test_joined_copies_of_other_frames_stay() -> None:
 
 
 def test_joined_fill_before_the_stream_stays() -> None:
-    small = Small()
+    small = SmallModel()
     rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), 0.0)
     result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), rest, small.x)))
     assert not fired
@@ -133,7 +133,7 @@ def test_joined_fill_before_the_stream_stays() -> None:
     ("sum", 0.0, False),
 ])  # fmt: skip
 def test_only_pads_of_minus_infinity_join_a_pool_of_maxima(kind: str, fill: float, folds: bool) -> None:
-    small = Small()
+    small = SmallModel()
     small.x = small.add("bounded", Elementwise("tanh"), small.x)
     padded = small.add("pad", Pad(TIME, fill=fill), small.x)
     y = small.add("pool", Pool(kind, (4,), (2,), (1,), no_pads(1)), padded)
@@ -144,7 +144,7 @@ def test_only_pads_of_minus_infinity_join_a_pool_of_maxima(kind: str, fill: floa
 
 def test_joined_negative_zeros_stay() -> None:
     """A padding of zeros would lose their sign, which a quotient shows."""
-    small = Small()
+    small = SmallModel()
     rest = small.add("rest", Expand((TDim.of(1), TDim.of(4), small.dim("(T+7)/8*8-T"))), -0.0)
     y = small.add("quotient", Elementwise("reciprocal"), small.add("joined", Concat(2), small.x, rest))
     result, fired = declutter_and_compare(small.model(y))

@@ -11,32 +11,32 @@ from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 from tests.pulse.model_builder import pads_of
 
 
-def make_slice(small: Small) -> OutletId:
+def make_slice(small: SmallModel) -> OutletId:
     return small.add("cut", Slice(2, small.dim("2"), small.dim("T")), small.x)
 
 
-def make_join(small: Small) -> OutletId:
+def make_join(small: SmallModel) -> OutletId:
     return small.add("join", Concat(2), np.ones((1, 4, 1), np.float32), small.x)
 
 
-def make_padding(small: Small) -> OutletId:
+def make_padding(small: SmallModel) -> OutletId:
     row = small.source("row", "1,4,3,f32")
     return small.add("pad", Pad(pads_of((0, 0), (0, 0), (1, 5))), row)
 
 
-def of_a_new_axis(small: Small) -> OutletId:
+def of_a_new_axis(small: SmallModel) -> OutletId:
     return small.add("wide", AddAxis(2), small.source("row", "1,4,f32"))
 
 
-def of_equal_entries(small: Small) -> OutletId:
+def of_equal_entries(small: SmallModel) -> OutletId:
     return small.add("wide", Expand((small.dim("1"), small.dim("4"), small.dim("T"))), np.float32(3))
 
 
-def too_late(small: Small) -> OutletId:
+def too_late(small: SmallModel) -> OutletId:
     """The entry may be of either part."""
     return small.add("join", Concat(2), small.x, np.ones((1, 4, 3), np.float32))
 
@@ -55,9 +55,9 @@ def too_late(small: Small) -> OutletId:
     ],
 )
 def test_an_entry_is_taken_from_its_source(
-    source: Callable[[Small], OutletId], index: int, left: list[str]
+    source: Callable[[SmallModel], OutletId], index: int, left: list[str]
 ) -> None:
-    small = Small()
+    small = SmallModel()
     y = small.add("y", Gather(2), source(small), np.array(index))
     result, fired = declutter_and_compare(small.model(y))
     assert [name for name in ops(result) if name not in ("Expand", "RemoveAxis")] == left

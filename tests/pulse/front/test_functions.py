@@ -60,11 +60,16 @@ def test_fronts_are_imported_when_they_are_asked_for() -> None:
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_parameters_fit_into_a_file(name: str) -> None:
-    """Numbers, text and truth values; every model has the input x, one symbol, and only f32 except for codes."""
+    """They are numbers, text and truth values."""
     for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values():
         assert parameter.default is inspect.Parameter.empty or isinstance(
             parameter.default, int | float | str | bool | None
         )
+
+
+@pytest.mark.parametrize("name", list(front.FUNCTIONS))
+def test_every_front_has_one_symbol_and_the_input_x(name: str) -> None:
+    """All of its tensors are floats, except codes."""
     model = small(name)
     assert next(iter(model.inputs)) == "x"
     assert len(model.symbols) == 1
@@ -84,7 +89,7 @@ def test_parameters_fit_into_a_file(name: str) -> None:
     ],
 )
 def test_collected_options_are_parameters_of_the_same_type(name: str, options: type) -> None:
-    """A type checker does not see what ``collect`` puts into a record."""
+    """A type checker does not see what ``options_from`` puts into a record."""
     assert get_type_hints(options).items() <= get_type_hints(front.FUNCTIONS[name]).items()
 
 

@@ -169,7 +169,10 @@ def test_verify_proves_sliding_cmvn() -> None:
         (partial(cmvn, "/nowhere"), "cannot be read"),
         (partial(cmvn, mean=[1.0]), "mean must be one finite number, or 80 of them"),
         (partial(cmvn, std=0.0), "std must be above 0 for every bin"),
-        (partial(cmvn, mean=1.0, form="numpy"), "form='numpy' must be one of 'auto', 'kaldi', 'funasr'"),
+        (
+            partial(cmvn, mean=1.0, file_format="numpy"),
+            "file_format='numpy' must be one of 'auto', 'kaldi', 'funasr'",
+        ),
         (partial(cmvn, mean=1.0, axis=1), "the bins, axis 1 of '1,frames,80', must be a number"),
         (partial(sliding_cmvn, 10, 11), "min_window=11 must be an integer from 1 to 10"),
         (partial(sliding_cmvn, center=None), "center=None must be True or False"),

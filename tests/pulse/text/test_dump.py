@@ -12,14 +12,14 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape
 from pulse.text.dump import dot, text
-from tests.pulse.declutter.decluttered_models import Small
+from tests.pulse.declutter.decluttered_models import SmallModel
 from tests.pulse.small_graphs import NamedOp, diamond
 
 SNAPSHOT = Path(__file__).with_name("dump_conv.txt")
 
 
-def layer() -> Small:
-    small = Small("1,2,T,f32")
+def layer() -> SmallModel:
+    small = SmallModel("1,2,T,f32")
     padded = small.add("pad", Pad(((ZERO, ZERO), (ZERO, ZERO), (TDim.of(2), ZERO))), small.x)
     y = small.add("conv1", Conv((1,), (1,), ((ZERO, ZERO),)), padded, np.zeros((2, 2, 3), np.float32))
     act = small.add("act", Elementwise("leaky_relu", (0.1,)), y)

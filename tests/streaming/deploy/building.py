@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.c_library.library_contents import prepare_deployment
+from pulse.c_library.library_contents import library_contents
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
@@ -34,6 +34,6 @@ def build(
 ) -> BuiltLibrary:
     """Build the library of a program, for a level of this machine or another target."""
     network = program.network
-    contents = prepare_deployment(program, name, name, rate_hz, external_weights)
+    contents = library_contents(program, name, name, rate_hz, external_weights)
     vector = make_vector(program, (network, pulsed_oracle(network)))
     return build_library(contents, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)

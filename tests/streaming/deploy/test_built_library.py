@@ -22,7 +22,7 @@ from bench.library.c_library import (
     CLibrary,
     addresses,
 )
-from pulse.c_library.library_contents import prepare_deployment
+from pulse.c_library.library_contents import library_contents
 from pulse.c_library.texts import header
 from pulse.errors import WriteError
 from pulse.program.compiler import compile_model
@@ -151,7 +151,7 @@ def test_the_header_compiles_without_warnings(
 ) -> None:
     if which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    text = header(prepare_deployment(program, "small", "small", None, external_weights))
+    text = header(library_contents(program, "small", "small", None, external_weights))
     assert len(text.splitlines()) <= 60
     (tmp_path / "small.h").write_text(text)
     kind = "c++" if "++" in compiler else "c"
@@ -173,7 +173,7 @@ def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
 def test_a_program_that_needs_python_is_refused() -> None:
     program = compile_model(pulsify(filter_model().declutter(), pulse=PULSE), "numpy")
     with pytest.raises(WriteError, match="numpy backend, which needs Python"):
-        prepare_deployment(program, "small", "small", None)
+        library_contents(program, "small", "small", None)
 
 
 def test_a_library_equals_python_on_the_same_level(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bench.models.recipe_pages import lay_out_recipe, recipes
 from docs.tables.shared_folder import SHARED_FOLDER
-from pulse.c_library.library_contents import prepare_deployment
+from pulse.c_library.library_contents import library_contents
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
 from streaming.deploy.building import build_model, find_target
@@ -74,7 +74,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
 def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
     """On every target: no function of libm."""
     program = OpenedModel.of(load_source(recipe(name, tmp_path))).compile()
-    contents, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
+    contents, vector = library_contents(program, "model", name, None), make_vector(program, None)
     for target in TARGETS.values():
         folder = tmp_path / target.name
         library = build_library(contents, target, vector, folder, checks=False)

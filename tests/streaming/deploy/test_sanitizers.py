@@ -7,7 +7,7 @@ from shutil import which
 
 import pytest
 
-from pulse.c_library.library_contents import LibraryContents, prepare_deployment
+from pulse.c_library.library_contents import LibraryContents, library_contents
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parts of a library: header, source, objects, vector and its runner."""
     path = tmp_path_factory.mktemp("parts")
     program = compile_program(filter_model(), 16)
-    contents: LibraryContents = prepare_deployment(program, "small", "small", None)
+    contents: LibraryContents = library_contents(program, "small", "small", None)
     parts: CompiledObjects = compile_objects(contents, TARGETS[str(HERE)], path)
     (path / "small.h").write_text(header(contents))
     (path / "small.c").write_text(source(contents, parts.symbols))

@@ -71,7 +71,7 @@ async def test_a_pulse_is_either_dropped_or_run(program: Program) -> None:
     submitted, dropped, ran, in_flight = 2, [0], [], [1]
     engine.start()
     for _ in range(3000):
-        if queue.free and rng.random() < 0.6:
+        if queue.free_slots and rng.random() < 0.6:
             queue.submit(pulse(submitted))
             in_flight.append(submitted)
             submitted += 1
@@ -84,7 +84,7 @@ async def test_a_pulse_is_either_dropped_or_run(program: Program) -> None:
             assert in_flight[: len(taken)] == taken
             del in_flight[: len(taken)]
             ran += taken
-    if queue.free:  # one that is not dropped, whichever thread was faster until now
+    if queue.free_slots:  # one that is not dropped, whichever thread was faster until now
         queue.submit(pulse(submitted))
         in_flight.append(submitted)
         submitted += 1
@@ -106,7 +106,7 @@ async def test_streams_come_and_go_while_others_run(program: Program) -> None:
         steady = engine.open(program.spawn(), 3)
         others, submitted, received = [], 0, []
         for _ in range(1500):
-            if steady.free:
+            if steady.free_slots:
                 steady.submit(pulse(submitted))
                 submitted += 1
             received += collect_numbers(steady, steady.count_ready())

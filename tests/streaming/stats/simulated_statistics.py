@@ -13,7 +13,7 @@ from streaming.latency import Latency
 from streaming.realtime.realtime_settings import RealtimeSetting
 from streaming.stats.lines import TIMES
 from streaming.stats.live_statistics import Counters, DelayBreakdown, LiveStatistics
-from streaming.stats.reader import Stats, read_stats
+from streaming.stats.reader import RecordedRun, read_stats
 from streaming.stats.setup import Setup
 from streaming.stats.writer import StatsWriter
 
@@ -127,7 +127,7 @@ def lines_of(path: Path) -> list[dict[str, float | str]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def read_quietly(path: Path) -> Stats:
+def read_quietly(path: Path) -> RecordedRun:
     """The statistics of a run that may have been killed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PulseWarning)

@@ -33,7 +33,7 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.language.tuples import copies, each, indices
-from pulse.jit.registry import device, exact, kernel
+from pulse.jit.registry import device, exact_device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
@@ -97,7 +97,7 @@ def dot_words(total: Vector, weights: Vector, word: int, scales: Scales) -> Vect
     return vdot_bytes(total, weights, word)
 
 
-@exact
+@exact_device
 def add_totals(a: Vector, b: Vector, c: Vector, d: Vector, scales: Scales) -> Vector:
     """Add four sums of words."""
     if scales is None:
@@ -105,7 +105,7 @@ def add_totals(a: Vector, b: Vector, c: Vector, d: Vector, scales: Scales) -> Ve
     return (a + b) + (c + d)
 
 
-@exact
+@exact_device
 def add_sum(total: Vector, row_scale: float, scales: Scales, first: Vector, rest: int) -> Vector:
     """Add the value of a sum of words to ``first``; the same bits in every block."""
     if scales is None:

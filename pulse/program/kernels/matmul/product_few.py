@@ -62,7 +62,7 @@ def few_columns(M: int, T: int, K: int, N: int) -> tuple[int, int] | None:
 
     ``product`` adds the other inputs. Return None if ``product`` alone multiplies fewer vectors.
     """
-    least, best = M * T * K, None
+    min_work, best = M * T * K, None
     for width in WIDTHS:
         inputs = LANES // width
         whole = K - K % inputs
@@ -71,8 +71,8 @@ def few_columns(M: int, T: int, K: int, N: int) -> tuple[int, int] | None:
         work = -(-M // ROWS) * ROWS * T * whole // inputs
         if whole < K:
             work += M * (T * (K - whole) + SECOND_ROW) + SECOND_CALL
-        if work < least:
-            least, best = work, (width, whole)
+        if work < min_work:
+            min_work, best = work, (width, whole)
     return best
 
 

@@ -73,11 +73,6 @@ class GruRow(RecurrentFloatFields):
     f: ActivationFields
     g: ActivationFields
     bias: Operand = reads("f32", "H")
-    scales: ScalesOperand = weight_scales()
-
-    def reaches(self) -> Iterator[Reach]:
-        yield from super().reaches()
-        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
 
 
 @kernel
@@ -113,12 +108,10 @@ class GruResetRow(RecurrentFloatFields):
     g: ActivationFields
     last: Operand = packed_weights()
     scratch: Operand = updates("f32", 2, "H")
-    scales: ScalesOperand = weight_scales()
     last_scales: ScalesOperand = weight_scales()
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
         yield self.last, run(packed_gates_size(self.H, self.H, 1))
         yield self.last_scales, run(packed_gates_size(self.H, 1, 1))
 

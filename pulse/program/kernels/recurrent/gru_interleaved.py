@@ -83,7 +83,7 @@ def add_to_gates(sums: Vectors, h: Vector, w: Pointer) -> Vectors:
 
 
 @device
-def gate_sums(
+def interleaved_gate_sums(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, numbers: Indices, units: int
 ) -> tuple[Vectors, ...]:
     """Return the sums of the gates z, r and of the candidate without x, of some units of one GRU."""
@@ -107,7 +107,10 @@ def compute_four_units(
 ) -> None:
     """Compute the units u … u + 3 of one GRU with sigmoid and tanh; the activations of all are independent."""
     first, second = (u, u + 1), (u + 2, u + 3)
-    low, high = gate_sums(x, old, w, bias, first, units), gate_sums(x, old, w, bias, second, units)
+    low, high = (
+        interleaved_gate_sums(x, old, w, bias, first, units),
+        interleaved_gate_sums(x, old, w, bias, second, units),
+    )
     candidates = x + 2 * units * LANES
     each(store_unit, candidates, old, new, first, low)
     each(store_unit, candidates, old, new, second, high)
@@ -120,7 +123,7 @@ def compute_two_units(
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
-    (z0, r0, c0), (z1, r1, c1) = gate_sums(x, old, w, bias, (u, other), units)
+    (z0, r0, c0), (z1, r1, c1) = interleaved_gate_sums(x, old, w, bias, (u, other), units)
     candidate = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
     v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - candidate, candidate)
     candidate = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)

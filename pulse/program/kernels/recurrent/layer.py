@@ -9,9 +9,11 @@ from pulse.jit.rows.instruction import (
     Instruction,
     Operand,
     RowFields,
+    ScalesOperand,
     packed_weights,
     reads,
     updates,
+    weight_scales,
     writes,
 )
 from pulse.jit.rows.pointer import Pointer
@@ -84,10 +86,12 @@ class RecurrentFloatFields(RecurrentLayerFields):
 
     W: Operand = packed_weights()
     reverse: bool
+    scales: ScalesOperand = weight_scales()
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
         yield self.W, run(packed_gates_size(self.H, self.H, self.packed))
+        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
 
 
 class InterleavedRecurrentFields(Instruction):

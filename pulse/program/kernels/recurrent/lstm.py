@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pulse.jit.language.simd import LANES, vload
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Operand, ScalesOperand, reads, updates, weight_scales
+from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run
 from pulse.program.kernels.blocks import FOUR
@@ -17,7 +17,6 @@ from pulse.program.kernels.recurrent.gates import (
     ActivationParameters,
     finish_lstm,
     four_sums,
-    packed_gates_size,
     store_sums,
 )
 from pulse.program.kernels.recurrent.layer import (
@@ -90,12 +89,6 @@ class LstmFields(RecurrentLayerFields):
 
 class LstmRow(LstmFields, RecurrentFloatFields):
     """An LSTM with weights from ``pack_gates``."""
-
-    scales: ScalesOperand = weight_scales()
-
-    def reaches(self) -> Iterator[Reach]:
-        yield from super().reaches()
-        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
 
 
 @device

@@ -1,19 +1,12 @@
 """RNN layers, which have no gates; ``layer`` has the first fields of their rows."""
 
-from collections.abc import Iterator
-
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import (
-    ScalesOperand,
-    weight_scales,
-)
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
-from pulse.program.kernels.recurrent.gates import ActivationParameters, activate, one_sum, packed_gates_size
+from pulse.program.kernels.recurrent.gates import ActivationParameters, activate, one_sum
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentFloatFields,
@@ -28,11 +21,6 @@ class RnnRow(RecurrentFloatFields):
 
     gates = packed = 1
     f: ActivationFields
-    scales: ScalesOperand = weight_scales()
-
-    def reaches(self) -> Iterator[Reach]:
-        yield from super().reaches()
-        yield self.scales, run(packed_gates_size(self.H, 1, 1))
 
 
 @device
