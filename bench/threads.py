@@ -59,7 +59,7 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
         alone_us,
         shared_us,
         times.ratio("alone", "shared"),
-        shared.rows,
+        shared.row_count,
         shared.thread_cuts.count,
     )
 
