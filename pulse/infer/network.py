@@ -203,17 +203,17 @@ class FileNetwork:
 
     def _check_supported(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
         missing: dict[str, list[str]] = {}
+        advice: dict[str, None] = {}
         for node in nodes:
             if not node.op.is_supported:
                 missing.setdefault(node.op.name, []).append(node.name)
+                advice[node.op.advice or "pulse.operator adds one, see docs/extend.md"] = None
         if missing:
             names = "; ".join(
                 f"{name} ({len(where)} node{'s' if len(where) > 1 else ''}, first {where[0]})"
                 for name, where in sorted(missing.items())
             )
-            raise LoadError(
-                f"{self.title}: operators that are not supported: {names}; pulse.operator adds one, see docs/extend.md"
-            )
+            raise LoadError(f"{self.title}: operators that are not supported: {names}; {'; '.join(advice)}")
 
     def lines(self) -> list[str]:
         """Return the model as text, with the known facts of every wire: inputs, nodes and outputs, one per line."""

@@ -31,6 +31,11 @@ class ModelOp:
         return True
 
     @property
+    def advice(self) -> str:
+        """What to do if it is not supported, if that is not to add it."""
+        return ""
+
+    @property
     def origin(self) -> str:
         """The origin of the node: its name in the file and the line of the program, if the file has them."""
         return ""

@@ -21,12 +21,14 @@ class UnknownOp(Op):
     node        the node, for errors
     attributes  attributes in the file
     stated      the facts of its outputs
+    advice      what to do instead of adding the operator; empty if there is nothing
     """
 
     operator: str
     node: str
     attributes: Mapping[str, Any]
     stated: tuple[TypedFact, ...]
+    advice: str = ""
     folds: ClassVar[bool] = False
 
     @property
@@ -45,7 +47,7 @@ class UnknownOp(Op):
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole(
             "the operator is not supported",
-            f'register it with @pulse.operator("{self.operator}") and a relation',
+            self.advice or f'register it with @pulse.operator("{self.operator}") and a relation',
         )
 
     def detail(self) -> str:

@@ -87,14 +87,17 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
     return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 
-def reduced_relation(subject: str, axis: int | None, axes: Sequence[int], keepdims: bool) -> Relation:
+OTHER_AXES = "use a pooling window over time, or reduce the other axes only"
+"""What usually helps against a reduction over time."""
+
+
+def reduced_relation(
+    subject: str, axis: int | None, axes: Sequence[int], keepdims: bool, advice: str = OTHER_AXES
+) -> Relation:
     """Return a pointwise relation if the stream axis stays, a whole one if it is one of the reduced axes."""
     assert axis is not None
     if axis in axes:
-        return Whole(
-            f"{subject} over time needs the whole stream",
-            "use a pooling window over time, or reduce the other axes only",
-        )
+        return Whole(f"{subject} over time needs the whole stream", advice)
     return Pointwise((axis if keepdims else axis - sum(other < axis for other in axes),))
 
 
@@ -111,11 +114,17 @@ class Reduce(Op):
     Stream   pointwise on the axes that stay, whole on the others
     Raises   FactError: an axis is out of range
     Source   ONNX ReduceSum-13, ReduceMean-18 and similar
+
+    kind      how the entries are joined
+    axes      the reduced axes
+    keepdims  whether y keeps them, of size 1
+    advice    what helps against a reduction over time
     """
 
     kind: ReduceKind
     axes: tuple[int, ...]
     keepdims: bool
+    advice: str = OTHER_AXES
     steps = 1
 
     @property
@@ -148,7 +157,9 @@ class Reduce(Op):
         return 0 if of_ones and self.kind in SELF_OF_ONE else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return reduced_relation(f"a {self.kind.replace('_', ' ')}", axes[0], self.axes, self.keepdims)
+        return reduced_relation(
+            f"a {self.kind.replace('_', ' ')}", axes[0], self.axes, self.keepdims, self.advice
+        )
 
     def detail(self) -> str:
         return f"axes {list(self.axes)}" + ("" if self.keepdims else " removed")

@@ -1,7 +1,6 @@
 """Convolutions, and the padding rules that they share with pools. The translators compute the lengths of axes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pulse.dim import TDim, dim_max
@@ -11,12 +10,10 @@ from pulse.infer.nhwc import same_pair, split_total
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.operators.elementwise import make_function
 from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, ConvTranspose, Pads, kernel_spans, no_pads
-from pulse.ops.op import Op
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
@@ -135,31 +132,6 @@ def conv_transpose(node: NodeContext) -> OutletId:
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
     longer = tuple(extra_frames + max(0, -int(total)) for extra_frames, total in zip(extra, totals))
     return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given_inputs())
-
-
-ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid")
-"""The activations of a fused node."""
-
-
-@onnx_op("com.microsoft::FusedConv")
-def fused_conv(node: NodeContext) -> OutletId:
-    """Wire a convolution, plus an optional tensor, then an activation."""
-    inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
-    y = conv(inner)
-    if node.has(3):
-        y = node.apply("add", y, node.input(3), suffix="sum")
-    name = node.text("activation", "")
-    if name:
-        y = node.wire(_activation(node, name), [y])
-    return node.name_result(y)
-
-
-def _activation(node: NodeContext, name: str) -> Op:
-    if name not in ACTIVATIONS:
-        raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
-    return make_function(
-        name, node.real_list("activation_params") if "activation_params" in node.attributes else ()
-    )
 
 
 @rule("Conv", uniform=True)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
+from pulse.facts import F32, U8
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -16,9 +17,11 @@ from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import kernel_spans
+from pulse.ops.elementwise import Cast
 from pulse.ops.pool import MaxPlace, Pool, PoolKind
 from pulse.ops.reduce import Reduce, ReduceKind
 
+CODES = (U8, np.dtype(np.int8))
 POOL_KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPool": "lp"}
 
 
@@ -75,11 +78,19 @@ def pool(node: NodeContext) -> list[OutletId]:
         extra=extra if any(more != 0 for more in extra) else (),
         p=node.integer("p", 2),
     )
-    y = node.wire(op, [node.input(0)])
+    y = _pool_codes(node, op) if node.fact(0).dtype in CODES else node.wire(op, [node.input(0)])
     if op.kind != "max" or not any(node.outputs[1:]):
         return [y]
     op_of_places = MaxPlace(op, node.flag("storage_order"))
     return [y, node.wire(op_of_places, [node.input(0)], "indices")]
+
+
+def _pool_codes(node: NodeContext, op: Pool) -> OutletId:
+    """Pool 8-bit integers in f32, which holds them exactly; a window of padding alone has the smallest one."""
+    dtype = node.fact(0).dtype
+    y = node.wire(op, [node.cast(node.input(0), F32, "wide")], "value")
+    y = node.apply("max", y, int(np.iinfo(dtype).min), suffix="bounded")
+    return node.wire(Cast(dtype), [y])
 
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

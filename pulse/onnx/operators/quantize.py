@@ -14,6 +14,7 @@ from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.infer.translators import wire_node
 from pulse.onnx.registry import TRANSLATORS, onnx_op, rule
 from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.unsupported import constant_scales_advice
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
@@ -140,10 +141,13 @@ def subtract_zero(node: NodeContext, x: OutletId, zero: OutletId | None, name: s
 def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     """Quantise to u8 by the range of all elements and 0; return the codes, their scale and zero point."""
     x = node.input(0)
-    axes = tuple(range(node.fact(0).rank))
+    axes, advice = tuple(range(node.fact(0).rank)), constant_scales_advice()
     highest, lowest = (
         node.apply(
-            kind, node.wire(Reduce(kind, axes, False), [x], kind) if axes else x, 0, suffix=f"{kind}_0"
+            kind,
+            node.wire(Reduce(kind, axes, False, advice), [x], kind) if axes else x,
+            0,
+            suffix=f"{kind}_0",
         )
         for kind in ("max", "min")
     )
@@ -193,13 +197,33 @@ def q_linear_function(node: NodeContext) -> OutletId:
     """Apply an operator of one input to quantised numbers, and quantise the result."""
     if node.flag("channels_last"):
         raise node.error("attribute channels_last is not supported; quantise the model with channels first")
+    return _codes(node, _apply_to_floats(node, node.opset), 3)
+
+
+@onnx_op("com.microsoft::QLinearSoftmax")
+def q_linear_softmax(node: NodeContext) -> OutletId:
+    """Apply softmax to quantised numbers, and quantise the result, as onnxruntime does: by a whole number of steps."""
+    y = _apply_to_floats(node, node.integer("opset"))
+    steps = node.apply(
+        "floor",
+        node.apply("div", 1, as_one(node, node.input(3), "y_scale"), suffix="inverse"),
+        suffix="steps",
+    )
+    point = as_one(node, node.input(4), "y_zero") if node.has(4) else None
+    scaled = node.apply("mul", y, steps, suffix="scaled")
+    return node.name_result(quantize(node, scaled, point, node.fact(0).dtype))
+
+
+def _apply_to_floats(node: NodeContext, opset: int) -> OutletId:
+    """Return what the operator without its prefix makes of the first input as floats."""
     part = replace(
         node,
         op_type=node.op_type.removeprefix("QLinear"),
+        opset=opset,
         wire_name=f"{node.wire_name}.value",
         inputs=(_floats(node, 0, "x"),),
     )
-    return _codes(node, wire_node(TRANSLATORS[part.op_type], part)[0], 3)
+    return wire_node(TRANSLATORS[part.op_type], part)[0]
 
 
 @onnx_op("com.microsoft::QLinearConcat")

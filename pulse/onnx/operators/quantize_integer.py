@@ -14,13 +14,12 @@ from pulse.facts import F32, I32, MAX_EXACT_F32, U8, Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import conv
-from pulse.onnx.operators.quantize import as_one, quantize, spread_row, subtract_zero
+from pulse.onnx.operators.quantize import as_one, dynamic_quantize_linear, quantize, spread_row, subtract_zero
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Cast
 from pulse.ops.matmul import MatMul
-from pulse.ops.shape import AddAxis
+from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Slice
-from pulse.support.wording import spell
 from pulse.typed import known_value
 
 BYTE_DTYPES = (U8, np.dtype(np.int8))
@@ -65,6 +64,59 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     return node.name_result(_requantize(node, y, scales))
 
 
+@onnx_op("com.microsoft::QGemm")
+def q_gemm(node: NodeContext) -> OutletId:
+    """Multiply quantised matrices, either transposed, add an i32 matrix, and quantise the sum if its scale is given.
+
+    The third matrix has the scale of the product.
+    """
+    if node.fact(0).rank != 2 or node.fact(3).rank != 2:
+        raise node.error(f"two matrices are needed, got {node.fact(0)} and {node.fact(3)}")
+    operands = list(node.inputs)
+    for slot, name in ((0, "A"), (3, "B")):
+        if node.flag(f"trans{name}"):
+            operands[slot] = node.wire(Transpose((1, 0)), [node.input(slot)], f"{name}_transposed")
+    node = replace(node, inputs=tuple(operands))
+    y = _product(node, _subtract_matrix_zero(node, 0, 2, "a"), _subtract_matrix_zero(node, 3, 5, "b"))
+    if node.has(6):
+        y = node.apply("add", y, node.input(6), suffix="with_c")
+    a_scale, b_scale = _row(node, 1, "a_scale", True), _row(node, 4, "b_scale", False)
+    alpha = node.real("alpha", 1.0)
+    if alpha != 1.0:
+        a_scale = node.apply("mul", a_scale, alpha, suffix="alpha")
+    if node.has(7):
+        return node.name_result(_requantize(node, y, [a_scale, b_scale], 7))
+    return _dequantize(node, y, a_scale, b_scale)
+
+
+@onnx_op("com.microsoft::MatMulIntegerToFloat")
+def mat_mul_integer_to_float(node: NodeContext) -> OutletId:
+    """Multiply quantised matrices, and add a bias of floats to the product."""
+    product = _product(node, _subtract_matrix_zero(node, 0, 4, "a"), _subtract_matrix_zero(node, 1, 5, "b"))
+    a_scale, b_scale = _row(node, 2, "a_scale", True), _row(node, 3, "b_scale", False)
+    return _dequantize(node, product, a_scale, b_scale, node.input(6) if node.has(6) else None)
+
+
+@onnx_op("com.microsoft::DynamicQuantizeMatMul")
+def dynamic_quantize_mat_mul(node: NodeContext) -> OutletId:
+    """Quantise floats by their range, multiply them by a quantised matrix, and add a bias of floats."""
+    names = tuple(f"{node.wire_name}.{name}" for name in ("codes", "a_scale", "a_zero"))
+    part = replace(node, wire_name=names[0], outputs=names, inputs=node.inputs[:1])
+    codes, a_scale, a_zero = dynamic_quantize_linear(part)
+    b_zero, bias = (node.input(slot) if node.has(slot) else None for slot in (3, 4))
+    operands = (codes, node.input(1), a_scale, node.input(2), a_zero, b_zero, bias)
+    return mat_mul_integer_to_float(replace(node, inputs=operands))
+
+
+def _dequantize(
+    node: NodeContext, sums: OutletId, a_scale: OutletId, b_scale: OutletId, bias: OutletId | None = None
+) -> OutletId:
+    """Return sums of products times the scales of both operands, plus the bias."""
+    factors = node.apply("mul", a_scale, b_scale, suffix="factors")
+    y = node.apply("mul", node.cast(sums, F32, "wide"), factors, suffix="scaled")
+    return node.name_result(y if bias is None else node.apply("add", y, bias, suffix="biased"))
+
+
 def _require_codes(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
     if fact.dtype not in BYTE_DTYPES or (zero is not None and zero != fact.dtype):
         raise node.error(f"{fact} and its zero point must be 8-bit integers")
@@ -104,19 +156,16 @@ def _largest_magnitude(node: NodeContext, outlet: OutletId) -> Array:
 def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
     """Return a matrix product of integers in f32, as i32."""
     shape = node.graph.fact(a).shape
-    size = shape[-1]
-    if not size.is_const:
-        raise node.error(
-            f"the axis that is summed over has the symbolic size {size}; fix it with {spell('inputs')}"
-        )
-    count = int(size)
+    if not shape[-1].is_const:
+        return _product_of_i32(node, a, b)
+    count = int(shape[-1])
     left = np.broadcast_to(_peaks(_largest_magnitude(node, a), -1), count)
     right = np.broadcast_to(
         _peaks(_largest_magnitude(node, b), -2 if node.graph.fact(b).rank > 1 else -1), count
     )
     starts = _parts(node, left * right)
     if starts is None:
-        return node.wire(MatMul(), [node.cast(a, I32, "a_i32"), node.cast(b, I32, "b_i32")], "product")
+        return _product_of_i32(node, a, b)
     sums: list[OutletId] = []
     axes = (len(shape) - 1, max(0, node.graph.fact(b).rank - 2))
     for start, end in zip(starts, [*starts[1:], count]):
@@ -128,6 +177,10 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
         ]
         sums.append(node.wire(Cast(I32), [node.wire(MatMul(), pair, f"product{start}")], f"sum{start}"))
     return sums[0] if len(sums) == 1 else node.apply("sum", *sums, suffix="total")
+
+
+def _product_of_i32(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
+    return node.wire(MatMul(), [node.cast(a, I32, "a_i32"), node.cast(b, I32, "b_i32")], "product")
 
 
 def _peaks(largest: Array, axis: int) -> Array:
@@ -178,18 +231,21 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     return node.cast(conv(part), I32, "counts")
 
 
-def _requantize(node: NodeContext, sums: OutletId, scales: Sequence[OutletId]) -> OutletId:
-    """Return sums of products times the scales of both operands over the scale of the result, quantised."""
+def _requantize(node: NodeContext, sums: OutletId, scales: Sequence[OutletId], slot: int = 6) -> OutletId:
+    """Return sums of products times the scales of both operands over the scale of the result, quantised.
+
+    The result's scale and zero point are at ``slot``.
+    """
     fact = node.graph.fact(sums)
     y_scale, point = (
-        spread_row(node, node.input(slot), fact, fact.rank - 1, name)
-        if node.fact(slot).rank > 1
-        else as_one(node, node.input(slot), name)
-        for slot, name in ((6, "y_scale"), (7, "y_zero"))
+        spread_row(node, node.input(place), fact, fact.rank - 1, name)
+        if node.fact(place).rank > 1
+        else as_one(node, node.input(place), name)
+        for place, name in ((slot, "y_scale"), (slot + 1, "y_zero"))
     )
     factors = node.apply(
         "mul", *[node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)], suffix="factors"
     )
     ratio = node.apply("div", factors, node.cast(y_scale, F32, "y_factor"), suffix="ratio")
     wide = node.apply("mul", node.cast(sums, F32, "wide"), ratio, suffix="scaled")
-    return quantize(node, wide, point, node.fact(7).dtype)
+    return quantize(node, wide, point, node.fact(slot + 1).dtype)

@@ -129,6 +129,8 @@ def _direction(node: NodeContext, slot: int, direction: int, axis: int) -> Outle
 def _cells(node: NodeContext, cell_kind: CellKind, directions: int) -> list[Cell]:
     names = node.text_list("activations", USUAL_ACTIVATIONS[cell_kind] * directions)
     activations_per_direction = len(USUAL_ACTIVATIONS[cell_kind])
+    if cell_kind == "rnn" and len(names) == 2:
+        names = names[:directions]  # the standard's default is two, whatever the direction
     if len(names) != activations_per_direction * directions:
         raise node.error(
             f"it has {len(names)} activations; {directions} directions need {activations_per_direction} each, "

@@ -24,6 +24,7 @@ from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.registry import DEFAULT_DOMAINS, RULES, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.unsupported import unsupported_advice
 from pulse.ops.generic import UnknownOp
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
@@ -78,6 +79,10 @@ class OnnxOp(ModelOp):
         has_translator = find_translator(self.name) is not None
         return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
+    @property
+    def advice(self) -> str:
+        return unsupported_advice(self.domain, self.op_type)
+
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = find_translator(self.name)
         if translator is None:
@@ -110,9 +115,9 @@ class OnnxOp(ModelOp):
         if facts is None:
             raise LoadError(
                 f"{wire} ({self.name}): the operator is not supported, and the file does not state its outputs in "
-                f'terms of the inputs; register it with @pulse.operator("{self.name}")'
+                "terms of the inputs; " + (self.advice or f'register it with @pulse.operator("{self.name}")')
             )
-        op = UnknownOp(self.name, wire, self.attributes, tuple(facts))
+        op = UnknownOp(self.name, wire, self.attributes, tuple(facts), self.advice)
         return target.graph.add(wire, op, inputs, facts)
 
     @property

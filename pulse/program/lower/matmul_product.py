@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import CompileError
-from pulse.facts import Array
+from pulse.facts import Array, dtype_name
 from pulse.jit.language.simd import LANES
 from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
 from pulse.program.kernels.matmul.finish import NO_FINISH
@@ -36,8 +36,10 @@ def require_constant(lowering: Lowering, node: PulsedNode, slot: int, subject: s
             f"{node.name} ({node.op.name}): {subject} is empty; use {spell('backend', 'numpy')}"
         )
     if value is None or value.dtype != np.float32:
+        state = "is computed while running" if value is None else f"is {dtype_name(value.dtype)}"
         raise CompileError(
-            f"{node.name} ({node.op.name}): {subject} must be a constant of f32; use {spell('backend', 'numpy')}"
+            f"{node.name} ({node.op.name}): {subject} {state}, and must be a constant of f32; use "
+            f"{spell('backend', 'numpy')}"
         )
     return value
 

@@ -153,6 +153,41 @@ def activations() -> Iterator[Case]:
             name = f"com.microsoft::{op}_{kind.__name__}"
             operator = node(op, "x s p e r", domain="com.microsoft", **attributes)
             yield from cases(name, [operator], x, scales | zeros, (17,), {"x": 1})
+        softmax = {"s": np.float32(0.04), "p": kind(3), "e": np.float32(1 / 255), "r": kind(10)}
+        for opset, axis, stream in ((13, 1, 0), (13, -1, 1), (12, 1, 0)):
+            operator = node("QLinearSoftmax", "x s p e r", domain="com.microsoft", opset=opset, axis=axis)
+            name = f"com.microsoft::QLinearSoftmax_{kind.__name__}_{opset}_{axis}"
+            yield from cases(name, [operator], x, softmax, (17,), {"x": stream})
+
+
+def matrices() -> Iterator[Case]:
+    """Products of matrices that onnxruntime's optimiser joins with what follows."""
+    b = {"b": integers("b", np.int8, 6, 4), "t": np.abs(floats("t", 4)) * 0.1, "q": integers("q", np.int8, 4)}
+    codes = {"a": integers("a", np.uint8, 5, 6)}
+    zeros = {"s": np.float32(0.02), "p": np.uint8(100)}
+    for name, inputs, constants in (
+        ("plain", "a b s t", b),
+        ("bias", "a b s t p q c", b | {"c": floats("c", 4)}),
+    ):
+        operator = node("MatMulIntegerToFloat", inputs, domain="com.microsoft")
+        name = f"com.microsoft::MatMulIntegerToFloat_{name}"
+        yield from cases(name, [operator], codes, constants | zeros, (17,), {"a": 0})
+    third = {"c": integers("c", np.int16, 4).astype(np.int32)}
+    result = {"e": np.float32(0.7), "r": np.uint8(128)}
+    across = {**b, "b": np.ascontiguousarray(b["b"].T)}
+    for name, inputs, constants, attributes in (
+        ("floats", "a s p b t q c", b, {}),
+        ("codes", "a s p b t q _ e r", b, {"alpha": 0.5}),
+        ("transposed", "a s p b t q c e r", across, {"transB": 1}),
+    ):
+        operator = node("QGemm", inputs, domain="com.microsoft", **attributes)
+        name = f"com.microsoft::QGemm_{name}"
+        yield from cases(name, [operator], codes, constants | zeros | third | result, (17,), {"a": 0})
+    for name, inputs in (("plain", "x b t"), ("bias", "x b t q c")):
+        operator = node("DynamicQuantizeMatMul", inputs, domain="com.microsoft")
+        name = f"com.microsoft::DynamicQuantizeMatMul_{name}"
+        x = {"x": floats("x", 2, 3, 6)}
+        yield from cases(name, [operator], x, b | {"c": floats("c", 4)}, (17,), {"x": 1})
 
 
 def joins() -> Iterator[Case]:
@@ -183,6 +218,8 @@ def pools() -> Iterator[Case]:
             operator = node(op, "x s p e r", domain="com.microsoft", **attributes)
             name = f"com.microsoft::QLinear{name}_{kind.__name__}"
             yield from cases(name, [operator], x, scales | zeros, (17,), {"x": axis})
+        maximum = node("MaxPool", "x", kernel_shape=[3], strides=[2], pads=[2, 0])
+        yield from cases(f"MaxPool_{kind.__name__}", [maximum], x, opsets=(12, 22), stream={"x": 2})
 
 
-ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations, joins, pools)
+ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations, matrices, joins, pools)

@@ -117,6 +117,7 @@ def activations() -> Iterator[Case]:
         yield from layer("RNN", name, activations=[name], **parameters)
         yield from layer("GRU", name, activations=["Sigmoid", name], linear_before_reset=1, **parameters)
         yield from layer("LSTM", name, activations=["Sigmoid", name, "Tanh"], opsets=(14,), **parameters)
+    yield from layer("RNN", "default", activations=["Tanh", "Tanh"])
     yield from layer("RNN", "ThresholdedRelu", activations=["ThresholdedRelu"], activation_alpha=[0.4])
     scaled = {"activation_alpha": [0.7], "activation_beta": [0.9]}
     yield from layer("RNN", "ScaledTanh", activations=["ScaledTanh"], **scaled)

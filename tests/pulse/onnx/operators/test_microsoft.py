@@ -13,6 +13,7 @@ from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
 
 X, CHANNELS, SQUARE = floats("x", 2, 5, 4), floats("channels", 4), floats("square", 2, 5, 4)
+ROWS = floats("rows", 5, 5)
 WEIGHTS = floats("weights", 3, 5, 2)
 
 
@@ -43,6 +44,27 @@ def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> 
                     "FusedConv",
                     {"x": X, "w": WEIGHTS},
                     {"activation": "LeakyRelu", "activation_params": [0.3]},
+                ),
+                (
+                    "FusedConv",
+                    {"x": X, "w": WEIGHTS},
+                    {"activation": "HardSigmoid", "activation_params": [0.3, 0.4]},
+                ),
+                (
+                    "FusedConv",
+                    {"x": X, "w": WEIGHTS},
+                    {"activation": "Clip", "activation_params": [-0.2, 0.3]},
+                ),
+                ("FusedGemm", {"a": X[0], "b": SQUARE[0], "c": ROWS}, {"transB": 1, "activation": "Relu"}),
+                (
+                    "FusedGemm",
+                    {"a": X[0], "b": SQUARE[0]},
+                    {"transA": 1, "alpha": 0.5, "activation": "LeakyRelu", "activation_alpha": 0.3},
+                ),
+                (
+                    "FusedGemm",
+                    {"a": X[0], "b": SQUARE[0], "c": ROWS},
+                    {"transB": 1, "activation": "Selu", "activation_alpha": 1.5, "activation_gamma": 1.1},
                 ),
                 ("SkipLayerNormalization", {"x": X, "s": SQUARE, "g": CHANNELS}, {"epsilon": 1e-5}),
                 (
@@ -112,3 +134,32 @@ def test_a_pool_of_codes_with_channels_last_is_refused() -> None:
         LoadError, match="channels_last is not supported; quantise the model with channels first"
     ):
         read_onnx(model([operator], x, constants)).analyse()
+
+
+def test_an_unknown_activation_of_a_fused_node_is_refused() -> None:
+    proto = one_node("FusedConv", {"x": X, "w": WEIGHTS}, activation="Mish")
+    with pytest.raises(LoadError, match="activation 'Mish' is not supported; use Clip, Elu, HardSigmoid"):
+        read_onnx(proto).analyse()
+
+
+def test_a_range_of_all_frames_is_refused_with_the_way_out() -> None:
+    feeds = {"x": floats("x", 2, 3, 4)}
+    proto = model([node("DynamicQuantizeLinear", "x", "y s z")], feeds, None, 17, {"x": 1}, "y s z")
+    with pytest.raises(PulseError, match="all frames: quantise the model with constant scales") as caught:
+        read_onnx(proto).analyse().pulsify()
+    assert "pooling" not in str(caught.value)
+
+
+def test_a_layer_quantised_by_its_range_is_refused_likewise() -> None:
+    operator = helper.make_node("DynamicQuantizeLSTM", ["x"], ["y"], domain="com.microsoft")
+    proto = model([operator], {"x": floats("x", 3, 1, 4)}, stream={"x": 0})
+    with pytest.raises(PulseError, match="quantise the model with constant scales"):
+        read_onnx(proto).analyse()
+
+
+def test_operators_for_one_processor_are_refused() -> None:
+    operator = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+    with pytest.raises(
+        LoadError, match="load the model as it was before, or optimise it at ORT_ENABLE_EXTENDED"
+    ):
+        read_onnx(model([operator], {"x": floats("x", 1, 8, 4)})).analyse()
