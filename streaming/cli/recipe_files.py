@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
 from pulse.loading.format_registry import Content, find_format
+from pulse.recipes.reading import read_recipe
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.files.atomic import complete_file, kind_of, refuse_same
 from streaming.opening.module_import import read_module_name
@@ -39,6 +40,17 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         raise InputError(
             f"{models[0]}: is already a recipe; --embed FILE writes its model with the recipe inside"
         )
+
+
+def files_of_model(path: Path | None) -> Sequence[Path]:
+    """Return the file of a model, and those that it names if it is a recipe."""
+    if path is None:
+        return []
+    if not path.is_file() or not is_recipe_file(path):
+        return [path]
+    recipe = read_recipe(path)
+    models = [stage.options["model"] for stage in recipe.stages if stage.kind == "model"]
+    return [path, *map(recipe.context.resolve_path, models)]
 
 
 def describe_models(

@@ -59,6 +59,8 @@ def convert(
     """
     from pulse.errors import InputError
     from streaming.cli.model_opening import open_model
+    from streaming.cli.recipe_files import files_of_model
+    from streaming.files.atomic import refuse_same
     from streaming.reports.conversion_report import ConversionReport
     from streaming.reports.exporting import export, is_nnef
     from streaming.reports.exporting_offline import export_offline
@@ -66,6 +68,7 @@ def convert(
 
     if output is not None and triton is not None:
         raise InputError("--output and --triton: give one of them")
+    refuse_same(files_of_model(model), [output])
     opened = open_model(model, model_options)
     if output is not None and model_options.pulse is None and is_nnef(output):
         exported = export_offline(opened, output, proof.choice() if check else None)

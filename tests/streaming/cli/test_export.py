@@ -153,3 +153,13 @@ def test_an_offline_model_whose_proof_fails_is_not_written(
     assert "nothing: NNEF of the offline model" in result.stdout
     assert result.stderr == "error: tract refuses every length\n"
     assert not (tmp_path / "whole.nnef.tgz").exists()
+
+
+def test_a_model_is_not_replaced_by_its_export() -> None:
+    """Neither the model that is given, nor the one that a given recipe names."""
+    model = Path(model_path()).read_bytes()
+    Path("in.onnx").write_bytes(model)
+    Path("recipe.toml").write_text('[[stage]]\nmodel = "in.onnx"\n')
+    for source in ("in.onnx", "recipe.toml"):
+        assert "in.onnx: is the input; write to another file" in refusal("convert", source, "-o", "in.onnx")
+    assert Path("in.onnx").read_bytes() == model
