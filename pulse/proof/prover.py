@@ -173,7 +173,8 @@ class _CoverageCounter:
             covered = self._covered[name].add(values, frames)
             first = self._first.setdefault((name, trial.length), values)
             has_moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
-            self._covered[name] = replace(covered, moved=has_moved)
+            has_repeated = covered.repeated or first is not values
+            self._covered[name] = replace(covered, moved=has_moved, repeated=has_repeated)
 
     def coverage(self) -> tuple[Coverage, ...]:
         """Return the coverage of each output."""

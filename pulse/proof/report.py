@@ -84,6 +84,7 @@ class Coverage:
     minimum, maximum  extremes of the finite values
     reads             whether it is computed from an input at all
     moved             whether other inputs of the same length gave other values
+    repeated          whether there were several inputs of the same length
     """
 
     name: str
@@ -94,6 +95,7 @@ class Coverage:
     maximum: float = float("-inf")
     reads: bool = True
     moved: bool = False
+    repeated: bool = False
 
     @property
     def reason_not_proved(self) -> str:
@@ -102,6 +104,11 @@ class Coverage:
             return "it has no frames"
         if not self.finite:
             return f"no value is a finite number, because the model itself returns NaN or infinity; {FINITE_ADVICE}"
+        if self.reads and not self.repeated:
+            return (
+                "only one input of each length was tried, which does not show that it depends on the input; "
+                f"{spell('long', True)} tries more"
+            )
         if self.reads and not self.moved:
             constant = (
                 f"it is always {self.minimum:.6g}"
@@ -119,6 +126,8 @@ class Coverage:
         share = f"{self.finite / self.values:.1%} finite (the model itself returns NaN or infinity for the others)"
         finite = "all finite" if self.finite == self.values else share
         dependence = "depends on the input" if self.moved else "does not depend on the input"
+        if self.reads and not self.repeated:
+            dependence = "of one input of each length"
         values = f"{self.values:,} values of {self.frames:,} frames, {self.minimum:.4g} … {self.maximum:.4g}"
         return f"{values}, {finite}, {dependence}"
 
@@ -135,6 +144,7 @@ class Coverage:
             maximum=max(self.maximum, float(numbers.max(initial=-np.inf))),
             reads=self.reads,
             moved=self.moved,
+            repeated=self.repeated,
         )
 
     def as_dict(self) -> dict[str, Any]:

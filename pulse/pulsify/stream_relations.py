@@ -104,7 +104,9 @@ class StreamRelations:
                 f"{spell('pulse', pulse)} is not a positive number of frames; the smallest is {divisor}"
             )
         if pulse > MAX_FRAMES:
-            raise PulsifyError(f"{spell('pulse', pulse)} is more than {MAX_FRAMES} frames: use a smaller one")
+            raise PulsifyError(
+                f"a pulse of {pulse} frames is more than {MAX_FRAMES}: choose a smaller one with {spell('pulse')}"
+            )
         if pulse % divisor == 0:
             return pulse
         below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor

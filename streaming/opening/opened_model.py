@@ -153,7 +153,7 @@ class OpenedModel:
         """Return the algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
         delay_frames = float(port.delay / port.rate)
         total = self._span_text(delay_frames + pulse - 1)
-        return f"{total}: {delay_frames:g} of the model + {pulse - 1} until a pulse is full"
+        return f"{total}: {_frames_text(delay_frames)} of the model + {pulse - 1} until a pulse is full"
 
     def receptive_text(self, field: "ReceptiveField") -> str:
         """Return how many frames of the symbol an output frame depends on."""
@@ -172,8 +172,7 @@ class OpenedModel:
         }
 
     def _span_text(self, frames: float) -> str:
-        count = str(frames) if isinstance(frames, int) else f"{frames:g}"
-        return f"{count} frame{'' if frames == 1 else 's'}{self._milliseconds_text(frames)}"
+        return f"{_frames_text(frames)} frame{'' if frames == 1 else 's'}{self._milliseconds_text(frames)}"
 
     def _milliseconds(self, frames: float) -> float | None:
         return None if self.rate_hz is None else frames / self.rate_hz * 1e3
@@ -232,3 +231,8 @@ def _takes_sound(model: LoadedModel) -> bool:
     return bool(facts) and all(
         fact.dtype == np.float32 and stream in fact.shape and is_sound_shape(fact.shape) for fact in facts
     )
+
+
+def _frames_text(frames: float) -> str:
+    """Return a number of frames: a whole one with all its digits."""
+    return str(int(frames)) if frames == int(frames) else f"{frames:g}"

@@ -10,7 +10,7 @@ from pulse.errors import NotProvedError
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from pulse.proof.report import FINITE_ADVICE, Divergence
+from pulse.proof.report import FINITE_ADVICE, Coverage, Divergence
 from tests.pulse.model_builder import ModelBuilder
 
 pytestmark = pytest.mark.full_proofs
@@ -74,6 +74,13 @@ def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     report = pulse.verify(builder.model(builder.apply("neg", builder["x"]), steps), pulse=4).require()
     assert not report.outputs[1].reads
     assert not report.outputs[1].moved
+
+
+def test_one_input_does_not_show_that_an_output_depends_on_it() -> None:
+    """Nothing was compared with it, so it is not called constant."""
+    once = Coverage("y").add(np.arange(4, dtype=F), 4)
+    assert once.reason_not_proved.startswith("only one input of each length was tried")
+    assert str(once).endswith("of one input of each length")
 
 
 def root(square: bool) -> TypedModel:
