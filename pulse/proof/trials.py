@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import ceil
 
+from pulse.errors import InputError
 from pulse.ops.time import Delay
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
@@ -12,6 +13,7 @@ from pulse.pulsify.limit import longest_stream, nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 CONSECUTIVE_LENGTHS = 8
 """The number of consecutive lengths: errors only at multiples of a small number are found too."""
@@ -85,14 +87,18 @@ class Trials:
 
 def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Trials:
     """Return streams of each signal, long ones that fill the memory, short ones of noise, and some of critical
-    lengths; streams of the chosen lengths instead, if there are any.
+    lengths; streams of the chosen lengths instead, if there are any. Raises InputError: a length is negative.
     """
     lengths, long = choice.lengths, choice.long
     receptive, buffered = receptive_frames(model), buffered_frames(model)
     if lengths is not None:
-        shortest = min(lengths, default=0)
+        if not lengths or min(lengths) < 0:
+            raise InputError(
+                f"{spell('lengths')}{list(lengths)}: give at least one length, of 0 or more frames"
+            )
+        shortest = min((length for length in lengths if length), default=None)
         trials = [Trial(n, s, n == shortest and s == "noise") for n in lengths for s in _signals(long)]
-        return Trials(tuple(trials), receptive, max(lengths, default=0), 0, buffered)
+        return Trials(tuple(trials), receptive, max(lengths), 0, buffered)
     effort, long_length = Effort(model), _long_length(model, receptive, buffered)
     usual = _signal_length(model, effort)
     affordable = effort.affordable_frames(MAX_S if long else LONG_S)

@@ -36,9 +36,9 @@ def require_constant(lowering: Lowering, node: PulsedNode, slot: int, subject: s
             f"{node.name} ({node.op.name}): {subject} is empty; use {spell('backend', 'numpy')}"
         )
     if value is None or value.dtype != np.float32:
-        state = "is computed while running" if value is None else f"is {dtype_name(value.dtype)}"
+        actual = "computed while running" if value is None else dtype_name(value.dtype)
         raise CompileError(
-            f"{node.name} ({node.op.name}): {subject} {state}, and must be a constant of f32; use "
+            f"{node.name} ({node.op.name}): {subject} must be a constant of f32, not {actual}; use "
             f"{spell('backend', 'numpy')}"
         )
     return value

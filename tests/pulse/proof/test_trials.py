@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.errors import InputError
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.cumulative import CumSum
@@ -184,3 +185,15 @@ def test_trials_of_models_of_chunks_are_long() -> None:
     trials = plan_trials(model)
     assert trials.receptive_frames is None
     assert trials.longest > 1000
+
+
+def test_a_stream_of_no_frames_is_tried_with_others() -> None:
+    """Its wires are not compared, since no step runs."""
+    report = pulse.verify(filter_model(3, 6), lengths=[0, 20]).require()
+    assert [trial.length for trial in report.tried] == [0, 0, 20, 20]
+
+
+@pytest.mark.parametrize("lengths", [[], [-3, 20]])
+def test_lengths_that_no_stream_has_are_refused(lengths: list[int]) -> None:
+    with pytest.raises(InputError, match="at least one length, of 0 or more frames"):
+        pulse.verify(filter_model(3, 6), lengths=lengths)
