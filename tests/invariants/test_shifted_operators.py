@@ -86,9 +86,9 @@ def count_outcome(
 def shifts_by_rarity(
     streaming: StreamingCase, pair_counts: Counter[tuple[str, str]], rng: np.random.Generator
 ) -> list[Shift]:
-    """The shifts in random order, sorted by how often they were combined with the case's relations."""
+    """The shifts in random order, sorted by how often the rarest pair of each with a relation of the case was reached."""
     order = rng.permutation(len(SHIFTS))
-    counts = [sum(pair_counts[relation, shift.name] for relation in streaming.relations) for shift in SHIFTS]
+    counts = [min(pair_counts[relation, shift.name] for relation in streaming.relations) for shift in SHIFTS]
     return [SHIFTS[number] for number in sorted(order, key=lambda number: counts[number])]
 
 
