@@ -86,7 +86,7 @@ def count_outcome(
 def shifts_by_rarity(
     streaming: StreamingCase, pair_counts: Counter[tuple[str, str]], rng: np.random.Generator
 ) -> list[Shift]:
-    """The shifts in random order, sorted by how often the rarest pair of each with a relation of the case was reached."""
+    """The shifts in random order, sorted by how often the rarest pair with a relation of the case was reached."""
     order = rng.permutation(len(SHIFTS))
     counts = [min(pair_counts[relation, shift.name] for relation in streaming.relations) for shift in SHIFTS]
     return [SHIFTS[number] for number in sorted(order, key=lambda number: counts[number])]
