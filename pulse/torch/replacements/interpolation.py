@@ -8,7 +8,10 @@ from typing import Any
 
 
 def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Return ``F.interpolate`` of these arguments, or None if it is not linear or its factor depends on the length."""
+    """Return ``F.interpolate`` of these arguments, or None if it is not linear.
+
+    If its factor depends on the length, it does not stream: as one node, its refusal names it.
+    """
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
     x = arguments["input"]
     if (
@@ -17,16 +20,22 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
         or arguments.get("recompute_scale_factor")
     ):
         return None
-    factor = _factor(
-        torch, x.shape[-1], _single_value(arguments.get("size")), _single_value(arguments.get("scale_factor"))
-    )
-    if factor is None or x.dim() != 3:
+    if x.dim() != 3:
         return None
-    frames = x.shape[-1] * factor if factor == int(factor) else torch.sym_int(x.shape[-1] * factor)
-    scales = torch.tensor([1.0, 1.0, float(factor)])
+    size = _single_value(arguments.get("size"))
+    factor = _factor(torch, x.shape[-1], size, _single_value(arguments.get("scale_factor")))
+    if factor is None and not isinstance(size, torch.SymInt):
+        return None
+    if factor is None:
+        frames = size
+        sizes = [torch.scalar_tensor(dim, dtype=torch.int64) for dim in (*x.shape[:2], size)]
+        inputs = [x, None, None, torch.stack(sizes)]
+    else:
+        frames = x.shape[-1] * factor if factor == int(factor) else torch.sym_int(x.shape[-1] * factor)
+        inputs = [x, None, torch.tensor([1.0, 1.0, float(factor)])]
     return torch.onnx.ops.symbolic(
         "Resize",
-        [x, None, scales],
+        inputs,
         {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
         dtype=x.dtype,
         shape=[x.shape[0], x.shape[1], frames],

@@ -224,6 +224,22 @@ def test_padding_at_the_start_by_the_length_is_refused() -> None:
         pulse.stream(model)
 
 
+def test_lines_to_the_length_of_a_skip_are_one_refusal() -> None:
+    """Nearest frames after a stride of 2 stream, straight lines between frames do not: their factor differs."""
+
+    def resized(x: Any, mode: str) -> Any:
+        return F.interpolate(x[..., ::2], size=x.shape[-1], mode=mode) + x
+
+    example = torch.randn(1, 2, 20)
+    nearest = pulse.from_torch(Written(lambda x: resized(x, "nearest")), example, {"x": {2: "T"}})
+    pulse.verify(nearest, pulse=4).require()
+    lines = pulse.from_torch(Written(lambda x: resized(x, "linear")), example, {"x": {2: "T"}})
+    with pytest.raises(
+        pulse.PulseError, match=r"1 node refused\n.*its factor, T frames of \(T\+1\)/2, depends"
+    ):
+        pulse.stream(lines)
+
+
 def test_a_centred_transform_has_the_smallest_delay() -> None:
     """A frame ends 255 samples after its position: one hop of 128 after the one that has just come.
 
