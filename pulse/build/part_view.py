@@ -109,12 +109,12 @@ class PartView(ModelView):
     def set_layout(self, layout: str) -> None:
         """Put the channels of its tensors last (``NHWC``): transposes are added, which decluttering absorbs.
 
-        Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` is how they are.
+        Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` changes nothing.
         Raises InputError: another layout, or an operator that names axes
         """
         if layout not in LAYOUTS:
             raise InputError(f"layout {layout!r}: choose one of {', '.join(LAYOUTS)}")
-        if layout == LAYOUTS[1]:
+        if layout == "NHWC":
             self.part.convert(convert_layout)
 
 

@@ -108,12 +108,14 @@ def _length(program: Program) -> int:
     shortest = max(
         (min_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
     )
-    length = nearest_length(
-        shortest + PULSES_AFTER_DELAY * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit
-    )
+    target = shortest + PULSES_AFTER_DELAY * pulse + pulse // 2 + 1
+    length = nearest_length(target, model.symbol, model.assumptions, program.limit)
     if length is not None:
         return length
-    raise WriteError(f"{model.title}: takes no stream of about {length} frames, so there is no test vector")
+    raise WriteError(
+        f"{model.title}: takes no stream of {target} frames, or of about as many, so there is no test vector: use "
+        "another pulse, or convert the model for more lengths"
+    )
 
 
 def _frames(feeds: Mapping[str, Array], port: Port) -> int:

@@ -3,11 +3,13 @@
 An input of the model has offset 0. With ``source`` the offset of an op's input, and ``span``, ``stride``, ``up`` and
 ``skip`` as in ``pulse.ops.op``, the offset of its output is:
 
-pointwise   the maximum of its inputs; the others are delayed to it
+pointwise   the maximum of its inputs; the others are delayed to it. It is negative only if the frames before the
+            stream are known, else 0; cumulative too
 window      first_group*up + skip, where ``first_group = ceil((source + span - stride) / stride)`` is the index of
             the first group; the op sees the frames of whole groups, which may begin and end inside a pulse
 ends        source - before; frames outside the input are replaced by constants
-cumulative  the maximum of its inputs, and at least the lag of their length if a state is read
+cumulative  the maximum of its inputs, and at least the lag of their length if a state is read, or its body counts
+            faults
 banded      m + wait, where m is the largest of: the offsets of keys and values; the offset of queries less ``wait``;
             ``-wait``; with ``ahead > 0``, the lag of the length. ``wait`` is ``ahead``, or less if each frame is then
             still in a pulse that has all frames that it needs

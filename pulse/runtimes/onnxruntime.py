@@ -69,7 +69,8 @@ def evaluator(model: ModelProto) -> RunModel:
 class RuntimeProgram(NotCopyable, Program):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError: it is not such a file.
 
-    run   one call of the runtime, and its name; by default ``session_runner``'s
+    run   one call of the runtime; by default ``session_runner``'s
+    name  the name of the runtime, if ``run`` is given
     """
 
     copy_error_reason = (

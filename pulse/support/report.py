@@ -28,7 +28,7 @@ class Pairs:
 
 @record
 class Table:
-    """A table with a title and names of its columns; ``right`` names the columns of numbers."""
+    """A table with a title and names of its columns; ``right``: the indices of columns of numbers."""
 
     title: str
     columns: Sequence[str]

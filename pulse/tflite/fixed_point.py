@@ -20,7 +20,7 @@ MAX_FRACTION = (1 << FRACTION_BITS) - 1
 """The largest 15-bit fraction; larger ones saturate."""
 EXPONENTS = range(-2, 5)
 """The powers of two for which the exponential has a constant."""
-_POLYNOMIAL = -1 / 8
+_POLYNOMIAL_CENTRE = -1 / 8
 """The middle of the interval of the polynomial, as in gemmlowp."""
 _NEWTON_STEPS = 3
 """Steps of Newton's method for an inverse, as in gemmlowp."""
@@ -101,7 +101,7 @@ def _on_last_quarter(x: IntegerArray) -> IntegerArray:
     cube, fourth = _product(square, centred), _product(square, square)
     third = _product(_divide(fourth, 2) + cube, _fix(1 / 3))
     rest = _divide(third + square, 1)
-    middle = _fix(float(np.exp(_POLYNOMIAL)))
+    middle = _fix(float(np.exp(_POLYNOMIAL_CENTRE)))
     return np.clip(middle + _product(middle, centred + rest), -MAX_FRACTION - 1, MAX_FRACTION)
 
 

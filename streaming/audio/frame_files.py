@@ -118,7 +118,6 @@ class FramesFile(NotCopyable):
         if self._format is not None and layout != self._layout:
             raise InputError(
                 f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit the earlier frames: the type, or "
-                "a size "
-                "other than the time axis, differs; write these to a separate file"
+                "a size other than the time axis, differs; write these to a separate file"
             )
         self._layout = layout

@@ -96,7 +96,7 @@ class Reblocker:
         return frames_at(self._buffer, self.axis, self._start, self._stop)
 
     def clear(self) -> None:
-        """Forget all frames."""
+        """Forget all frames. The block must be kept."""
         self._start = self._stop = 0
 
     def dump(self) -> bytes:

@@ -24,7 +24,7 @@ MAX_MESSAGE_BYTES = 1 << 26
 MAX_READ_BYTES = 1 << 16
 """Maximum number of bytes in one read."""
 CLOSE_TIMEOUT_S = 2.0
-"""A server that does not answer a close within this many seconds is left without one."""
+"""A close frame that cannot be sent within this many seconds is abandoned."""
 CLOSED_ERRORS = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -91,13 +91,13 @@ class ClientSocket(NotCopyable):
                 self._receive_frame(event)
 
     async def close(self) -> None:
-        """Close the connection with a closing handshake."""
+        """Send a close frame; its answer is not awaited."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
             await self._try_to_send()
 
     async def cut(self) -> None:
-        """Cut the connection at once, without a closing handshake."""
+        """Cut the connection at once, without a close frame."""
         await anyio.aclose_forcefully(self._stream)
 
     def _receive_frame(self, frame: Frame) -> None:

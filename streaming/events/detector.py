@@ -104,7 +104,7 @@ class Detector(ABC, Generic[StateT]):
         return deepcopy(state)
 
     def _prepare(self, rows: Array) -> Iterable[list[float]]:
-        """Return the values of each frame for ``_frame``, which depend on that frame alone."""
+        """Return the values of each frame for ``_process_frame``, which depend on that frame alone."""
         return rows.tolist()
 
     def _check_classes(self, classes: int) -> None:

@@ -11,7 +11,7 @@ from streaming.errors import ExecutorError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 END_TIMEOUT_S = 10.0
-"""The seconds that a worker may take to end, which it does after its current pulse."""
+"""The seconds that the engine may take to end, which it does after its current pulse."""
 
 
 class EngineThread(NotCopyable):

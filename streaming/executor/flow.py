@@ -151,7 +151,8 @@ class Flow:
                 has_space = steps.drop()
                 await anyio.lowlevel.checkpoint()
             elif not has_space:
-                has_space = await self._wait_for_space()
+                await self._wait_for_space()
+                has_space = True
             if self.closed:
                 return
             if has_space:
@@ -160,11 +161,10 @@ class Flow:
                     self._alarm.deadline = steps.due_s
         steps.keep()
 
-    async def _wait_for_space(self) -> bool:
+    async def _wait_for_space(self) -> None:
         while not self.closed and not self._steps.has_space:
             self._space = anyio.Event()
             await self._space.wait()
-        return True
 
     def _outputs(self) -> dict[str, Array] | None:
         """Return the outputs that are ready; None if there are none. Raises the error that ended the stream."""

@@ -99,9 +99,9 @@ class Control:
     def swap(self, program: Program, prime_s: float = PRIME_S) -> None:
         """Switch to another program without a gap.
 
-        Both programs run for ``prime_s`` seconds of sound, or until the new one's delay is over, so that its
-        memory is filled with real frames; then the sound crossfades within one pulse. Until then, both use
-        processor time.
+        Both programs run for ``prime_s`` seconds of sound, or for the delay of the pipeline if that is longer: if the
+        new one remembers no more, its memory is then filled with real frames. Then the sound crossfades within one
+        pulse. Until then, both use processor time.
         Raises InputError: the pulse, inputs or outputs differ, or the delay exceeds the pipeline's memory
         """
         with self._lock:

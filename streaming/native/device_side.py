@@ -51,10 +51,14 @@ def store_position(side: Side, position: int, now: int) -> None:
 @device
 def current_position(side: Side, now: int, rate: int) -> float:
     """Estimate the position of a device now, as if it processed single frames; negative if unknown."""
-    block_ns, position = load(side, "block_time_ns"), load(side, "block_position")
-    if block_ns == 0 or load(side, "block_time_ns") != block_ns or now - block_ns > MAX_EXTRAPOLATION_NS:
+    block_at_ns, position = load(side, "block_time_ns"), load(side, "block_position")
+    if (
+        block_at_ns == 0
+        or load(side, "block_time_ns") != block_at_ns
+        or now - block_at_ns > MAX_EXTRAPOLATION_NS
+    ):
         return -1.0
-    return position + max(now - block_ns, 0) * 1e-9 * rate
+    return position + max(now - block_at_ns, 0) * 1e-9 * rate
 
 
 @device

@@ -30,11 +30,11 @@ def is_too_late(control: ControlBlock, start_ns: int) -> bool:
         - load(control, "out_read")
         - underrun_compensation(control)
     )
-    block_ns, block = load(side, "block_time_ns"), control.block_frames
-    if frames_to_end <= 0 or block_ns == 0:
+    last_block_at_ns, block_frames = load(side, "block_time_ns"), control.block_frames
+    if frames_to_end <= 0 or last_block_at_ns == 0:
         return frames_to_end <= 0
-    blocks = (frames_to_end + block - 1) // block
-    return start_ns + control.expected_ns > block_ns + blocks * control.block_ns
+    blocks = (frames_to_end + block_frames - 1) // block_frames
+    return start_ns + control.expected_ns > last_block_at_ns + blocks * control.block_ns
 
 
 @callback("pipeline.run_pulse", c_signature(None, "i64"))

@@ -8,7 +8,7 @@ from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.lane_stream import OutgoingMessage
 
 MAX_KEPT_BYTES = 1 << 22
-"""Maximum size of what is kept of one stream."""
+"""Maximum size of what is kept of one stream; beyond it, the oldest outputs are dropped."""
 
 
 class Unconfirmed:

@@ -36,7 +36,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def write_nodes(scope: Scope, nodes: Iterable[NodeProto]) -> None:
-    """Write nodes in order and add the identifiers of their outputs to ``scope.known``."""
+    """Write nodes in order and add the identifiers of their outputs to ``scope.wire_of_name``."""
     for node in nodes:
         identifiers = _as_names(WRITERS[node.op_type](_context(scope, node)))
         for name, identifier in zip(node.output, identifiers):

@@ -96,7 +96,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             output_info.name = output
             _set_vector(output_info)
         states.append(SequenceState(past, output, element_type, whole))
-    _put_in_front(graph, first)
+    _prepend_nodes(graph, first)
     graph.input.append(helper.make_tensor_value_info(START, TensorProto.BOOL, [1]))
     del model.metadata_props[:]
     metadata = {
@@ -111,7 +111,7 @@ def shape_of(value: ValueInfoProto) -> tuple[int, ...]:
     return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
 
 
-def _put_in_front(graph: Any, nodes: list[NodeProto]) -> None:
+def _prepend_nodes(graph: Any, nodes: list[NodeProto]) -> None:
     others = list(graph.node)
     del graph.node[:]
     graph.node.extend([*nodes, *others])

@@ -65,7 +65,7 @@ class Executable(ABC):
     @property
     @abstractmethod
     def backend(self) -> str:
-        """``numba`` or ``numpy``."""
+        """The name of what runs it: ``numba``, ``numpy``, or a runtime of a written file."""
 
     @cached_property
     def fingerprint(self) -> bytes:

@@ -9,7 +9,7 @@ from pulse.tensorflow.tensors import FunctionName
 
 BRANCHES = ("If",)
 MAX_DEPTH = 64
-"""Branches inside branches."""
+"""Maximum depth of branches and calls inside each other; deeper ones are refused."""
 
 
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:

@@ -227,13 +227,13 @@ def test_padding_at_the_start_by_the_length_is_refused() -> None:
 def test_lines_to_the_length_of_a_skip_are_one_refusal() -> None:
     """Nearest frames after a stride of 2 stream, straight lines between frames do not: their factor differs."""
 
-    def resized(x: Any, mode: str) -> Any:
+    def resize_to_skip(x: Any, mode: str) -> Any:
         return F.interpolate(x[..., ::2], size=x.shape[-1], mode=mode) + x
 
     example = torch.randn(1, 2, 20)
-    nearest = pulse.from_torch(Written(lambda x: resized(x, "nearest")), example, {"x": {2: "T"}})
+    nearest = pulse.from_torch(Written(lambda x: resize_to_skip(x, "nearest")), example, {"x": {2: "T"}})
     pulse.verify(nearest, pulse=4).require()
-    lines = pulse.from_torch(Written(lambda x: resized(x, "linear")), example, {"x": {2: "T"}})
+    lines = pulse.from_torch(Written(lambda x: resize_to_skip(x, "linear")), example, {"x": {2: "T"}})
     with pytest.raises(
         pulse.PulseError, match=r"1 node refused\n.*its factor, T frames of \(T\+1\)/2, depends"
     ):

@@ -24,6 +24,7 @@ from bench.library.c_library import (
 )
 from pulse.c_library.library_contents import library_contents
 from pulse.c_library.texts import header
+from pulse.c_library.vector import make_vector
 from pulse.errors import WriteError
 from pulse.program.compiler import compile_model
 from pulse.program.native.native_program import NativeProgram
@@ -174,6 +175,13 @@ def test_a_program_that_needs_python_is_refused() -> None:
     program = compile_model(pulsify(filter_model().declutter(), pulse=PULSE), "numpy")
     with pytest.raises(WriteError, match="numpy backend, which needs Python"):
         library_contents(program, "small", "small", None)
+
+
+def test_a_program_without_a_length_for_a_vector_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pulse.c_library.vector.nearest_length", lambda *limits: None)
+    program = compile_model(pulsify(filter_model().declutter(), pulse=PULSE), "numpy")
+    with pytest.raises(WriteError, match=r"takes no stream of \d+ frames, .*: use another pulse"):
+        make_vector(program, None)
 
 
 def test_a_library_equals_python_on_the_same_level(tmp_path: Path) -> None:

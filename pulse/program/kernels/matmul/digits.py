@@ -47,9 +47,9 @@ Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
 
 MAX_DIGIT_ROW = 4096
 """Maximum number of elements of a row with digits; longer rows are multiplied as f32."""
-DIGITS = MAX_DIGIT_ROW + 4 * LANES
+DIGIT_SCRATCH_FLOATS = MAX_DIGIT_ROW + 4 * LANES
 """The scratch memory for the digits of a row, in f32 elements: four bytes for each element of the row."""
-PLANE_WORDS = DIGITS // 4
+PLANE_WORDS = DIGIT_SCRATCH_FLOATS // 4
 """The words from one digit of four elements to the next digit of the same elements."""
 SIGN_BITS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)
 """The sign bits of four bytes."""
@@ -59,7 +59,7 @@ MIN_MAGNITUDE, MAX_MAGNITUDE = 2.0**-96, 2.0**127
 
 @device
 def write_digits_of_row(x: Pointer, K: int, scales: Scales, scratch: Pointer) -> Digits:
-    """Write the digits of a row of K elements, except the last K % 4, to ``scratch`` (``DIGITS`` elements of f32)."""
+    """Write the digits of a row of K elements, except the last K % 4, to ``scratch``: ``DIGIT_SCRATCH_FLOATS`` f32."""
     if scales is None:
         return as_i32(scratch), 0.0, 0
     largest = largest_magnitude(x, K) if has_byte_dots() and K <= MAX_DIGIT_ROW else 2 * MAX_MAGNITUDE

@@ -17,7 +17,7 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.blocks import EIGHT, FOUR, ONE, TWO, number_until, row_at
-from pulse.program.kernels.matmul.digits import DIGITS, sum_taps, write_digits_of_taps
+from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, sum_taps, write_digits_of_taps
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.product_blocks import (
     HALF,
@@ -88,7 +88,7 @@ def multiply_digit_rows(row: "ProductRow", scales: Scales) -> int:
     M, N, x, y, rows_x, rows_y = row.M, row.N, row.x, row.y, row.rows_x, row.rows_y
     if not has_byte_dots() or M > 2:
         return 0
-    digit_scratch = stack_f32(DIGITS)
+    digit_scratch = stack_f32(DIGIT_SCRATCH_FLOATS)
     for m in range(M):
         multiply_digit_row(
             x + rows_x[m], row.taps, row.T, row.K, row.W, row.bias, scales,

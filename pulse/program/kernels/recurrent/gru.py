@@ -9,7 +9,7 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.blocks import THREE, TWO
-from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
+from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
@@ -83,7 +83,7 @@ def gru(row: GruRow) -> None:
     T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
     clip = row.clip
     start, stop = prepare_frames(row)
-    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGIT_SCRATCH_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(0, B, STATES_PER_GROUP):
@@ -146,7 +146,7 @@ def gru_reset(row: GruResetRow) -> None:
     T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
     clip = row.clip
     start, stop = prepare_frames(row)
-    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGIT_SCRATCH_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):

@@ -9,7 +9,7 @@ from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run
 from pulse.program.kernels.blocks import FOUR
-from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
+from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
@@ -107,7 +107,11 @@ def lstm(row: LstmRow) -> None:
     clip = row.clip
     load_cell(row)
     start, stop = prepare_frames(row)
-    back, sums, digit_scratch = frame if reverse else -frame, stack_f32(SUM_FLOATS), stack_f32(DIGITS)
+    back, sums, digit_scratch = (
+        frame if reverse else -frame,
+        stack_f32(SUM_FLOATS),
+        stack_f32(DIGIT_SCRATCH_FLOATS),
+    )
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(0, B, STATES_PER_GROUP):

@@ -4,7 +4,7 @@ from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
+from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import ActivationParameters, activate, one_sum
 from pulse.program.kernels.recurrent.layer import (
@@ -43,7 +43,7 @@ def rnn(row: RnnRow) -> None:
     T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
     clip = row.clip
     start, stop = prepare_frames(row)
-    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGIT_SCRATCH_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
