@@ -139,10 +139,10 @@ class AudioFileSink(NotCopyable, Sink):
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
         resampler = Resampler(int(made_hz), file_hz)
-        waiting = PendingArrays()
+        pending = PendingArrays()
 
         def write_all(writer: AudioWriter) -> None:
-            samples = np.concatenate(waiting.take())[:, None]
+            samples = np.concatenate(pending.take())[:, None]
             writer.write(resampler.process(samples))
 
         writer = AudioWriter(self.path, file_hz, 1, self._encoding)
@@ -152,12 +152,12 @@ class AudioFileSink(NotCopyable, Sink):
             async def write(outputs: Mapping[str, Array]) -> None:
                 samples = outputs[port.name].ravel()
                 if samples.size:
-                    waiting.add(samples, samples.size)
-                if waiting.size >= BATCH_S * made_hz:
+                    pending.add(samples, samples.size)
+                if pending.size >= BATCH_S * made_hz:
                     await anyio.to_thread.run_sync(write_all, writer)
 
             yield write
-            if waiting.size:
+            if pending.size:
                 await anyio.to_thread.run_sync(write_all, writer)
             writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
 
@@ -179,10 +179,10 @@ class FramesFileSink(NotCopyable, Sink):
         self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         port = program.outputs[0] if self._output is None else find_output(program, self._output)
-        waiting = PendingArrays()
+        pending = PendingArrays()
 
         def write_all(file: FramesFile) -> None:
-            for piece in waiting.take():
+            for piece in pending.take():
                 file.write(piece)
 
         with FramesFile(self.path, port.axis, port.frames_hz(rate_hz)) as file:
@@ -190,8 +190,8 @@ class FramesFileSink(NotCopyable, Sink):
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:
                     frames = outputs[port.name]
-                    waiting.add(frames, frames.nbytes + ARRAY_OVERHEAD_BYTES)
-                    if waiting.size >= BATCH_BYTES:
+                    pending.add(frames, frames.nbytes + ARRAY_OVERHEAD_BYTES)
+                    if pending.size >= BATCH_BYTES:
                         await anyio.to_thread.run_sync(write_all, file)
 
             yield write

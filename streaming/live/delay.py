@@ -21,11 +21,11 @@ class Schedule:
     A device that delivers block k of input takes block k of output at once. Output must start so much later that
     each pulse has its input in time:
 
-    reblocking_frames  the wait until a pulse is full: with blocks of B frames and pulses of P (in device frames)
-                       P - gcd(P, B), or P - 1 if B is unknown
-    resampling_frames  the look-ahead of both resamplers' filters
-    headroom_frames    the time that the worker may take to respond
-    preroll_model_frames  silence to feed the model first, in frames of the model: it aligns the ends of the pulses
+    reblocking_frames      the wait until a pulse is full: with blocks of B frames and pulses of P (in device frames)
+                           P - gcd(P, B), or P - 1 if B is unknown
+    resampling_frames      the look-ahead of both resamplers' filters
+    headroom_frames        the time that the worker may take to respond
+    preroll_model_frames   silence to feed the model first, in frames of the model: it aligns the ends of the pulses
                            with the first resampler's blocks, which saves up to a pulse; part of ``resampling_frames``
     preroll_device_frames  the same in frames of the device
     """

@@ -12,7 +12,7 @@ from streaming.audio.files import AudioWriter
 from streaming.live.pipeline import Pipeline
 from streaming.live.ring_reader import RingReader
 
-SUPERVISION_PERIOD_S = 0.1
+WRITING_PERIOD_S = 0.1
 """The seconds between two writes."""
 
 
@@ -106,7 +106,7 @@ class Recorder(NotCopyable):
         self._finished = True
 
     def _run(self) -> None:
-        while not self._stops.wait(SUPERVISION_PERIOD_S):
+        while not self._stops.wait(WRITING_PERIOD_S):
             self.write()
         self._finish()
 

@@ -55,7 +55,7 @@ class ControlBlock(Struct):
     out_ring               address of float32 [out_ring_frames, out_channels]
     out_ring_frames        a power of two
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
-    arrivals, arrival_count      address of the arrivals, and their number, a power of two
+    arrivals, arrival_count  address of the arrivals, and their number, a power of two
     streams, stream_count  address of the first stream, and the number of streams, which run side by side
     inputs                 address of the first input of the first stream
     input_count            the number of audio inputs of each stream
@@ -87,12 +87,12 @@ class ControlBlock(Struct):
     frames_in              frames of the device, lost ones too
     frames_lost            frames that did not fit into the ring of input
     in_written             position in the ring of input after its last frame
-    arrivals_written          the number of arrivals so far
+    arrivals_written       the number of arrivals so far
 
     The worker:
 
     in_read                position in the ring of input of the next frame
-    arrivals_read             the number of arrivals that are no longer needed
+    arrivals_read          the number of arrivals that are no longer needed
     out_written            position in the ring of output after its last frame
     filled_frames          frames that are in the slots of the next pulse
     pulses                 pulses that were finished, dropped ones too

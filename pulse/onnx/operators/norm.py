@@ -203,10 +203,10 @@ def skip_rms_norm(node: NodeContext) -> Sequence[OutletId]:
     return _with_sum(node, y, total)
 
 
-def _skip_sum(node: NodeContext, bias: int) -> OutletId:
-    """Return the sum of the first two inputs and of a bias, if the node has one."""
+def _skip_sum(node: NodeContext, bias_slot: int) -> OutletId:
+    """Return the sum of the first two inputs, and of the bias at a slot if the node has one."""
     total = node.apply("add", node.input(0), node.input(1), suffix="sum")
-    return node.apply("add", total, node.input(bias), suffix="biased") if node.has(bias) else total
+    return node.apply("add", total, node.input(bias_slot), suffix="biased") if node.has(bias_slot) else total
 
 
 def _with_sum(node: NodeContext, y: OutletId, total: OutletId) -> Sequence[OutletId]:

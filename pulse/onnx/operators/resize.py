@@ -195,6 +195,7 @@ def _doubles(frames: TDim, length: TDim, sampling: Sampling) -> bool:
 
     With ``frames = (length + 1) // 2``, output j is frame ``floor(j * frames / length)``. This is ``floor(j / 2)``: the
     quotient is j / 2 if the length is even, else ``j / 2 + j / (2 * length)``, where the second term is below 1/2.
+    PyTorch and onnxruntime compute it in f32, which takes the next frame at some places of long streams of odd length.
     """
     nearest = (sampling.coordinates, sampling.rounding) == ("asymmetric", "floor")
     return nearest and not length.is_const and frames == (length + 1) // 2

@@ -1,6 +1,7 @@
 """Small models with partial facts: ``x ?,3,T,f32`` has an unknown size, ``x ...,f32`` no shape."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
@@ -51,6 +52,6 @@ def facts(model: Model) -> dict[str, str]:
     }
 
 
-def inferred_facts(*args: object, **kwargs: object) -> dict[str, str]:
+def inferred_facts(*args: Any, **kwargs: Any) -> dict[str, str]:
     """The inferred fact of each wire of a model."""
-    return facts(read_onnx(proto(*args, **kwargs)))  # type: ignore[arg-type]
+    return facts(read_onnx(proto(*args, **kwargs)))
