@@ -1,4 +1,4 @@
-"""A typed model in other terms: its symbols replaced by expressions of another scope."""
+"""A typed model in other terms: its symbols replaced by expressions of another scope, its types by others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from pulse.dim import Symbol, SymbolScope, TDim
-from pulse.facts import Array, TypedFact, is_symbolic
+from pulse.facts import Array, DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.folding import numbers_if_constant
 from pulse.ops.op import Op
@@ -22,46 +22,50 @@ N = TypeVar("N", bound=TypedNetwork)
 _WITHOUT_DIMS = (int, bool, float, str, type(None))
 
 
-class Terms:
-    """The symbols of one model as terms of another model's scope.
+class Substitution:
+    """Replaces dims and types in everything that a model has; here by themselves.
 
-    A symbol that ``values`` does not name becomes a new one of the scope, under its own name if that is free.
+    scope  the scope of the new model
     """
 
-    def __init__(self, scope: SymbolScope, values: Mapping[Symbol, TDim]) -> None:
+    def __init__(self, scope: SymbolScope) -> None:
         self.scope = scope
-        self._values = dict(values)
 
     def dim(self, dim: TDim) -> TDim:
-        """Return an expression in these terms; a symbol that is new to them gets a free name."""
-        for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
-            name = free_name(symbol.name, self.scope.knows, "_", 2)
-            self._values[symbol] = TDim.of(self.scope.symbol(name))
-        return dim.subs(self._values) if dim.symbols else dim
+        """Return what replaces an expression."""
+        return dim
 
-    def fact(self, fact: TypedFact) -> TypedFact:
-        """Return a type and shape in these terms."""
-        value = None if fact.value is None else self.array(fact.value)
-        return TypedFact(fact.dtype, tuple(self.dim(dim) for dim in fact.shape), value)
+    def dtype(self, dtype: DType) -> DType:
+        """Return what replaces a type."""
+        return dtype
 
     def array(self, array: Array) -> Array:
-        """Return a tensor; only one of dims changes."""
-        if not is_symbolic(array):
-            return array
-        result = np.empty(array.shape, object)
-        result.ravel()[:] = [self.dim(TDim.of(element)) for element in array.ravel().tolist()]
-        return numbers_if_constant(result)
+        """Return what replaces a tensor."""
+        return array
+
+    def fact(self, fact: TypedFact) -> TypedFact:
+        """Return what replaces a type and shape."""
+        value = None if fact.value is None else self.array(fact.value)
+        return TypedFact(self.dtype(fact.dtype), tuple(self.dim(dim) for dim in fact.shape), value)
+
+    def keeps(self, fact: TypedFact) -> bool:
+        """Return whether it keeps a fact as it is."""
+        return True
 
     def op(self, op: Op) -> Op:
-        """Return an operation; the same object if it has no dims."""
+        """Return what replaces an operation: the same object if nothing in it changes."""
         return cast("Op", self._substitute(op))
 
-    def assume(self, scope: SymbolScope) -> None:
-        """Rely on what another scope assumes of its symbols. Raises DimError: it can never hold."""
-        for assumption in scope.assumptions:
-            test = self.dim(assumption)
-            if not (test.is_const and int(test) == 1):
-                self.scope.assume(test)
+    def wire(
+        self, graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId], original: Sequence[TypedFact]
+    ) -> list[OutletId]:
+        """Add what replaces a node to the new graph; return its outputs. Raises FactError: the op refuses its inputs.
+
+        op        the operation after ``op``
+        inputs    wires of the new graph
+        original  the facts of the node's inputs before
+        """
+        return wire(graph, name, op, inputs)
 
     def model(self, model: N) -> N:
         """Return a model inside an operation."""
@@ -93,12 +97,26 @@ class Terms:
             inputs = [new_wires[outlet] for outlet in node.inputs]
             if isinstance(op, Source):
                 new_outlets = graph.add(name, op, (), [op.fact])
-            elif op is node.op and _is_same(model.graph, node_id, graph, inputs):
+            elif op is node.op and self._keeps_node(model.graph, node_id, graph, inputs):
                 new_outlets = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
-                new_outlets = wire(graph, name, op, inputs)
+                new_outlets = self.wire(graph, name, op, inputs, model.graph.input_facts(node))
             new_wires.update(zip(node.wires, new_outlets))
         return new_wires
+
+    def _keeps_node(
+        self, source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]
+    ) -> bool:
+        """Return whether a node reads equal facts in both graphs, which it keeps, as those of its outputs."""
+        node = source.nodes[node_id]
+        alike = all(self._agree(target.fact(new), source.fact(old)) for old, new in zip(node.inputs, inputs))
+        return alike and all(self.keeps(outlet.fact) for outlet in node.outputs)
+
+    def _agree(self, new: TypedFact, old: TypedFact) -> bool:
+        if new is old:
+            return True
+        alike = new.dtype == old.dtype and new.shape == old.shape and new.value is old.value
+        return alike and self.keeps(new)
 
     def _substitute(self, value: Any) -> Any:
         if type(value) in _WITHOUT_DIMS:
@@ -106,6 +124,8 @@ class Terms:
         match value:
             case TDim():
                 return self.dim(value)
+            case np.dtype():
+                return self.dtype(cast("DType", value))
             case TypedFact():
                 return self.fact(value)
             case TypedNetwork():
@@ -127,27 +147,48 @@ class Terms:
                 return value
 
 
+class Terms(Substitution):
+    """The symbols of one model as terms of another model's scope.
+
+    A symbol that ``values`` does not name becomes a new one of the scope, under its own name if that is free.
+    """
+
+    def __init__(self, scope: SymbolScope, values: Mapping[Symbol, TDim]) -> None:
+        super().__init__(scope)
+        self._values = dict(values)
+
+    def dim(self, dim: TDim) -> TDim:
+        """Return an expression in these terms; a symbol that is new to them gets a free name."""
+        for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
+            name = free_name(symbol.name, self.scope.knows, "_", 2)
+            self._values[symbol] = TDim.of(self.scope.symbol(name))
+        return dim.subs(self._values) if dim.symbols else dim
+
+    def array(self, array: Array) -> Array:
+        """Return a tensor; only one of dims changes."""
+        if not is_symbolic(array):
+            return array
+        result = np.empty(array.shape, object)
+        result.ravel()[:] = [self.dim(TDim.of(element)) for element in array.ravel().tolist()]
+        return numbers_if_constant(result)
+
+    def keeps(self, fact: TypedFact) -> bool:
+        """Return whether it has no symbols."""
+        return not (
+            any(dim.terms for dim in fact.shape) or (fact.value is not None and is_symbolic(fact.value))
+        )
+
+    def assume(self, scope: SymbolScope) -> None:
+        """Rely on what another scope assumes of its symbols. Raises DimError: it can never hold."""
+        for assumption in scope.assumptions:
+            test = self.dim(assumption)
+            if not (test.is_const and int(test) == 1):
+                self.scope.assume(test)
+
+
 @cache
 def _fields_of(record_class: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(record_class) if field.init)
-
-
-def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:
-    """Return whether a node has no symbols and reads equal facts in both graphs, so that its outputs are equal."""
-    node = source.nodes[node_id]
-    alike = all(_agree(target.fact(new), source.fact(old)) for old, new in zip(node.inputs, inputs))
-    return alike and not any(_has_symbols(outlet.fact) for outlet in node.outputs)
-
-
-def _agree(new: TypedFact, old: TypedFact) -> bool:
-    if new is old:
-        return True
-    alike = new.dtype == old.dtype and new.shape == old.shape and new.value is old.value
-    return alike and not _has_symbols(new)
-
-
-def _has_symbols(fact: TypedFact) -> bool:
-    return any(dim.terms for dim in fact.shape) or (fact.value is not None and is_symbolic(fact.value))
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:

@@ -10,6 +10,7 @@ from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import CallPlan, Chunking
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
+from pulse.loading.half_precision import with_f32_for_f16
 from pulse.loading.sizes import CallSizes, certain_batch_symbols, find_call_sizes, symbols_of
 from pulse.metadata import is_exported
 from pulse.models import Model, PulsedModel, TypedModel, model_of
@@ -102,7 +103,8 @@ def _has_states(call: TypedModel) -> bool:
 
 
 def _analyse(model: Model | TypedModel) -> TypedModel:
-    return model.analyse() if isinstance(model, Model) else model
+    """Analyse; f16 becomes f32, in which programs compute."""
+    return model_of(with_f32_for_f16(model.analyse() if isinstance(model, Model) else model))
 
 
 def _with_sizes(model: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:

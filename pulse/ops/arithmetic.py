@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.facts import F64, Array, DType
+from pulse.facts import F32, F64, Array, DType
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op
@@ -68,7 +68,10 @@ class Arithmetic:
 
 
 class WideArithmetic(Arithmetic):
-    """Arithmetic in f64 throughout, including constants and conversions between floating types."""
+    """Arithmetic in f64 throughout, including constants and conversions between f32 and f64.
+
+    A conversion to f16 rounds to it: no model computes in f16, so it is an operation of its own.
+    """
 
     def __init__(self) -> None:
         self._constants: dict[int, tuple[Op, list[Array]]] = {}
@@ -90,7 +93,7 @@ class WideArithmetic(Arithmetic):
         return self._constants[id(op)][1]
 
     def _results(self, op: Op, inputs: Sequence[Array], compute: Compute) -> list[Array]:
-        if isinstance(op, Cast) and is_floating(op.dtype) and is_floating(inputs[0].dtype):
+        if isinstance(op, Cast) and op.dtype in (F32, F64) and is_floating(inputs[0].dtype):
             return [inputs[0]]
         return copy_context().run(self._compute, inputs, compute)
 

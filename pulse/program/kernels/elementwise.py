@@ -1,9 +1,9 @@
-"""Chains of elementwise functions in one pass over memory: interpreters of micro-ops on register blocks."""
+"""Chains of elementwise functions in one pass over memory: an interpreter of micro-ops on register blocks."""
 
 from collections.abc import Iterator, Sequence
 
 from pulse.jit.language.dispatch import dispatcher, outline
-from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
+from pulse.jit.language.raw import as_f32
 from pulse.jit.language.simd import (
     LANES,
     vbroadcast_twos,
@@ -17,23 +17,14 @@ from pulse.jit.language.simd import (
     vstore,
     vstore_part,
 )
-from pulse.jit.language.stack import stack_f32, stack_f64, stack_i64, stack_pointers
+from pulse.jit.language.stack import stack_f32, stack_i64, stack_pointers
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.blocks import load_even_part
-from pulse.program.kernels.dtypes import (
-    BOOL_CODE,
-    F32_CODE,
-    F64_CODE,
-    I8_CODE,
-    I16_CODE,
-    I32_CODE,
-    I64_CODE,
-    width_of,
-)
+from pulse.program.kernels.dtypes import BOOL_CODE, F32_CODE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 CHAIN_LOOPS = 4
@@ -42,16 +33,12 @@ MAX_INPUTS = 8
 """Maximum number of operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
 """Maximum number of registers of a chain, its inputs included."""
-BLOCK_ELEMENTS, BLOCK64_ELEMENTS = 320, 64
-"""The elements of a register: of f32, enough for a spectrum of 257 bins or 16 rows of 20, and of f64."""
+BLOCK_ELEMENTS = 320
+"""The elements of a register, enough for a spectrum of 257 bins or 16 rows of 20."""
 SLOT_ELEMENTS = BLOCK_ELEMENTS + LANES
 """The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
-SLOTS, SLOTS64, TWICE_INPUTS = (
-    (MAX_INPUTS + MAX_REGISTERS) * SLOT_ELEMENTS,
-    MAX_REGISTERS * BLOCK64_ELEMENTS,
-    2 * MAX_INPUTS,
-)
-"""The sizes of arrays on the stack: all f32 registers, all f64 registers, and two numbers for each input."""
+SLOTS, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT_ELEMENTS, 2 * MAX_INPUTS
+"""The sizes of arrays on the stack: all registers, and two numbers for each input."""
 
 
 class ChainInput(RowFields):
@@ -144,19 +131,11 @@ class ChainRow(Instruction):
             )
 
 
-class Chain64Row(ChainRow):
-    """A chain on any mix of types, computed in f64: exact for integers up to 2**53."""
-
-    def width(self, part: ChainInput) -> int:
-        return width_of(part.dtype)
-
-
 apply_lanes = dispatcher(
     "apply_lanes",
     [(vector, True) if vector else (scalar, False) for vector, scalar in MICRO_OPS.values()],
     "f32",
 )
-apply_float64 = dispatcher("apply_float64", [(scalar, False) for _, scalar in MICRO_OPS.values()], "f64")
 
 
 @device
@@ -337,113 +316,3 @@ def chain(row: ChainRow) -> None:
                     if not direct:
                         store_block(output, start, rows, columns, result)
                     i3 += wide
-
-
-@device
-def load_elements(p: Pointer, step: int, count: int, d: Pointer) -> None:
-    """Set ``d[i] = p[i*step]``, i < count."""
-    for i in range(count):
-        d[i] = p[i * step]
-
-
-@device
-def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
-    """Set ``d[i] = operand[start + i*step]``, i < count, from any dtype."""
-    tensor, dtype = part.tensor, part.dtype
-    if dtype == F32_CODE:
-        load_elements(as_f32(tensor) + start, step, count, d)
-    elif dtype == F64_CODE:
-        load_elements(as_f64(tensor) + start, step, count, d)
-    elif dtype == I64_CODE:
-        load_elements(as_i64(tensor) + start, step, count, d)
-    elif dtype == I32_CODE:
-        load_elements(as_i32(tensor) + start, step, count, d)
-    elif dtype == I16_CODE:
-        load_elements(as_i16(tensor) + start, step, count, d)
-    else:
-        q8 = tensor + start
-        for i in range(count):
-            value = int(q8[i * step])
-            if dtype == I8_CODE and value > 127:
-                value -= 256
-            if dtype == BOOL_CODE and value != 0:
-                value = 1
-            d[i] = value
-
-
-@device
-def store_elements(r: Pointer, p: Pointer, step: int, count: int) -> None:
-    """Set ``p[i*step] = r[i]``, i < count."""
-    for i in range(count):
-        p[i * step] = r[i]
-
-
-@device
-def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
-    """Set ``operand[start + i*step] = r[i]`` in any dtype; integers are truncated towards zero, bool is ``!= 0``."""
-    tensor, dtype = part.tensor, part.dtype
-    if dtype == F32_CODE:
-        store_elements(r, as_f32(tensor) + start, step, count)
-    elif dtype == F64_CODE:
-        store_elements(r, as_f64(tensor) + start, step, count)
-    elif dtype == I64_CODE:
-        q64 = as_i64(tensor) + start
-        for i in range(count):
-            q64[i * step] = whole_number(r[i])
-    elif dtype == I32_CODE:
-        q32 = as_i32(tensor) + start
-        for i in range(count):
-            q32[i * step] = wrap(whole_number(r[i]), 32)
-    elif dtype == I16_CODE:
-        q16 = as_i16(tensor) + start
-        for i in range(count):
-            q16[i * step] = wrap(whole_number(r[i]), 16)
-    else:
-        q8 = tensor + start
-        for i in range(count):
-            if dtype == BOOL_CODE:
-                q8[i * step] = 1 if r[i] != 0 else 0
-            else:
-                q8[i * step] = whole_number(r[i]) & 255
-
-
-@device
-def wrap(value: int, bits: int) -> int:
-    """Return the signed number in the low bits."""
-    half = 1 << (bits - 1)
-    return ((value + half) & ((1 << bits) - 1)) - half
-
-
-@device
-def whole_number(value: float) -> int:
-    """Truncate towards zero; NaN and values that do not fit become the smallest int64, as in numpy on x86."""
-    if -9223372036854775808.0 <= value < 9223372036854775808.0:
-        return int(value)
-    return -9223372036854775808
-
-
-@kernel
-def chain64(row: Chain64Row) -> None:
-    """Compute one element after the other."""
-    slots = stack_f64(SLOTS64)
-    s0, s1, s2, s3, inputs, output, ops = row.s0, row.s1, row.s2, row.s3, row.inputs, row.output, row.ops
-    for outer in range(s0 * s1 * s2):
-        i0, i1, i2 = outer // (s1 * s2), outer // s2 % s1, outer % s2
-        for i3 in range(0, s3, BLOCK64_ELEMENTS):
-            count = min(BLOCK64_ELEMENTS, s3 - i3)
-            for k in range(row.input_count):
-                part = inputs[k]
-                load64(
-                    part, element_index(part, i0, i1, i2, i3), part.step3, count, slots + k * BLOCK64_ELEMENTS
-                )
-            result = slots
-            for j in range(row.op_count):
-                op = ops[j]
-                result = slots + op.target * BLOCK64_ELEMENTS
-                a, b, c = (
-                    slots + op.a * BLOCK64_ELEMENTS,
-                    slots + op.b * BLOCK64_ELEMENTS,
-                    slots + op.c * BLOCK64_ELEMENTS,
-                )
-                apply_float64(op.code, result, a, b, c, count, op.p, op.q)
-            store64(output, element_index(output, i0, i1, i2, i3), output.step3, count, result)

@@ -4,12 +4,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
+from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64, as_u16
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.dtypes import F32_CODE, F64_CODE, I16_CODE, I32_CODE, I64_CODE, U8_CODE, width_of
+from pulse.program.kernels.dtypes import (
+    F32_CODE,
+    F64_CODE,
+    I16_CODE,
+    I32_CODE,
+    I64_CODE,
+    U8_CODE,
+    U16_CODE,
+    width_of,
+)
 
 BETWEEN, WITHIN, NONZERO = range(3)
 """The modes of ``CountFaultsRow``: reals between two numbers, integers within two, integers that are not zero."""
@@ -124,6 +133,10 @@ def count_run_faults(row: CountFaultsRow, start: int, count: int, step: int) -> 
         faults = count_zeros(as_i16(x) + start, count, step)
     elif dtype == I16_CODE:
         faults = count_integers_outside(as_i16(x) + start, count, step, low, high)
+    elif dtype == U16_CODE and mode == NONZERO:
+        faults = count_zeros(as_u16(x) + start, count, step)
+    elif dtype == U16_CODE:
+        faults = count_integers_outside(as_u16(x) + start, count, step, low, high)
     elif mode == NONZERO:
         faults = count_zeros(x + start, count, step)
     elif dtype == U8_CODE:

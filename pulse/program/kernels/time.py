@@ -13,7 +13,16 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, sign_extend
-from pulse.program.kernels.dtypes import BOOL_CODE, F32_CODE, F64_CODE, I16_CODE, I32_CODE, I64_CODE, width_of
+from pulse.program.kernels.dtypes import (
+    BOOL_CODE,
+    F32_CODE,
+    F64_CODE,
+    I16_CODE,
+    I32_CODE,
+    I64_CODE,
+    U16_CODE,
+    width_of,
+)
 
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 """What ``FillEndsRow`` writes outside the stream, by number."""
@@ -190,7 +199,7 @@ def positions(row: PositionsRow) -> None:
             value = start + (first + i) * step
             if dtype == I32_CODE:
                 as_i32(y)[i] = sign_extend(value, 32)
-            elif dtype == I16_CODE:
+            elif dtype in (I16_CODE, U16_CODE):
                 as_i16(y)[i] = sign_extend(value, 16)
             elif dtype == BOOL_CODE:
                 y[i] = 1 if value != 0 else 0

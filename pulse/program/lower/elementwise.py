@@ -20,12 +20,12 @@ from pulse.program.kernels.elementwise import (
     CHAIN_LOOPS,
     MAX_INPUTS,
     MAX_REGISTERS,
-    Chain64Row,
     ChainInput,
     ChainOutput,
     ChainRow,
     MicroOp,
 )
+from pulse.program.kernels.elementwise_float64 import Chain64Row
 from pulse.program.kernels.elementwise_microops import OPCODES
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
@@ -125,11 +125,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
 def require_code(lowering: Lowering, dtype: DType) -> int:
     """Return the kernel's code for a type. Raises CompileError: it has none."""
     if dtype not in CODES:
-        name = dtype_name(dtype)
-        reason = (
-            f", as kernels compute floats in f32, though weights may be {name}" if dtype == np.float16 else ""
-        )
-        raise lowering.no_kernel(f"{name}{reason}")
+        raise lowering.no_kernel(dtype_name(dtype))
     return CODES[dtype]
 
 

@@ -8,21 +8,14 @@ import pytest
 
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.program.kernels.elementwise import Chain64Row, ChainInput, ChainOutput, ChainRow, MicroOp
+from pulse.program.kernels.dtypes import CODES as DTYPE_CODES
+from pulse.program.kernels.elementwise import ChainInput, ChainOutput, ChainRow, MicroOp
+from pulse.program.kernels.elementwise_float64 import Chain64Row
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
 from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
-CODES = {
-    np.float32: 0,
-    np.float64: 1,
-    np.int64: 2,
-    np.int32: 3,
-    np.uint8: 4,
-    np.int8: 5,
-    np.bool_: 6,
-    np.int16: 7,
-}
+CODES = {dtype.type: number for dtype, number in DTYPE_CODES.items()}
 FOLDED = {"sum", "mean"}  # the lowering makes them of "add" and "mulc"
 OWN = {
     "square": lambda x: x * x,
@@ -305,13 +298,40 @@ def test_chains_of_f64_convert_types_as_numpy_does(
 ) -> None:
     values = (
         [0, 1, 2.5, 100.99, 127]
-        if source in (np.uint8, np.bool_) or target == np.uint8
+        if source in (np.uint8, np.uint16, np.bool_) or target in (np.uint8, np.uint16)
         else [0, -1, 2.5, -100.99, 127]
     )
     x = np.resize(np.array(values).astype(source), (3, 31))
     y = np.zeros((3, 31), target)
     for output in run_chain(Chain64Row, [x], [x], y, y, []):
         np.testing.assert_array_equal(output, x.astype(target))
+
+
+def test_every_half_is_loaded_and_stored() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    y = np.zeros(len(halves), np.float64)
+    (values,) = run_chain(Chain64Row, [halves], [halves], y, y, [], python=False)
+    np.testing.assert_array_equal(values, halves.astype(np.float64))
+    numbers = ~np.isnan(halves)
+    np.testing.assert_array_equal(np.signbit(values)[numbers], np.signbit(halves)[numbers])
+    z = np.zeros(len(halves), np.float16)
+    (stored,) = run_chain(Chain64Row, [values], [values], z, z, [], python=False)
+    np.testing.assert_array_equal(stored, halves)
+
+
+def test_values_between_halves_are_rounded_as_by_numpy() -> None:
+    """Also those exactly between two, which become the even one, and those beyond the largest."""
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    between = (halves[:-1] + halves[1:]) / 2
+    near = [np.nextafter(between, bound) for bound in (0, np.inf)]
+    x = np.concatenate([between, *near, [65519.99, 65520, 1e300]])
+    x = np.concatenate([x, -x])
+    y = np.zeros(len(x), np.float16)
+    with np.errstate(over="ignore"):
+        expected = x.astype(np.float16)
+    (stored,) = run_chain(Chain64Row, [x], [x], y, y, [], python=False)
+    np.testing.assert_array_equal(stored, expected)
+    np.testing.assert_array_equal(np.signbit(stored), np.signbit(expected))
 
 
 @pytest.mark.parametrize("name", ["div", "add", "sub", "mod", "fmod", "min", "max", "equal"])
