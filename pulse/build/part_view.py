@@ -94,8 +94,8 @@ class PartView(ModelView):
     def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
         """Make its nodes compute in another float type: its parameters are rounded, its inputs and outputs cast.
 
-        Its inputs and outputs stay f32, and must be floats. Kernels of the numba backend compute in f32: give the
-        view the backend ``numpy`` too, or round the parameters alone.
+        Its inputs and outputs stay f32, and must be floats. Streams compute in f32 for f16, between the casts. For f64,
+        give the view the backend ``numpy`` too: other kernels have f32 products.
 
         dtype         ``f16``, ``f32`` or ``f64``
         weights_only  round the parameters and compute in f32; programs then store f16 parameters in 16 bits
