@@ -50,6 +50,7 @@ def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> di
         ("stateIn", "stateOut"),
         ("input_state", "output_state"),
         ("in_h", "out_h"),
+        ("h", "h1"),
     ],
 )
 def test_states_are_paired_by_name(before: str, after: str) -> None:
@@ -57,6 +58,40 @@ def test_states_are_paired_by_name(before: str, after: str) -> None:
     assert after in [other for other, _ in next_names(before)]
     shapes = {"x": [1, 80, 1], before: [2, 3, 4]}
     assert pairs_of(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("att_cache", "r_att_cache"),
+        ("prev_h", "h"),
+        ("hx", "hy"),
+        ("init_state", "final_state"),
+        ("enc_state.1", "enc_state_next.1"),
+        ("STATE_IN_1", "STATE_OUT_1"),
+        ("stateful_in_0", "stateful_out_0"),
+        ("i_states", "o_states"),
+        ("encoderBufIn.2", "newEncoderBuf.2"),
+        ("past_gru", "gru_out"),
+    ],
+)
+def test_states_are_paired_by_the_words_of_their_names(before: str, after: str) -> None:
+    """Also next to another state of the same shape, whose next value comes first."""
+    shapes = {"x": [1, 80, 1], before: [2, 3, 4], f"mem_{before}": [2, 3, 4]}
+    nexts = {"y": [1, 80, 1], f"mem_{after}": [2, 3, 4], after: [2, 3, 4]}
+    assert pairs_of(shapes, nexts) == {before: after, f"mem_{before}": f"mem_{after}"}
+
+
+def test_words_that_several_names_share_pair_nothing() -> None:
+    """Nor does a name with no word of its own, or one of another shape."""
+    shape = [2, 3, 4]
+    for inputs, outputs in (
+        ({"cache_old": shape, "old_cache": shape}, {"cache_final": shape, "final_cache": shape}),
+        ({"in": shape, "initial": shape}, {"final": shape, "present": shape}),
+    ):
+        with pytest.raises(PulsifyError, match="neither name nor shape decides"):
+            pairs_of({"x": [1, 80, 1], **inputs}, {"y": [1, 80, 1], **outputs})
+    assert pairs_of({"x": [1, 8, 1], "prev_h": shape}, {"y": [1, 8, 1], "h": [3, 2, 4]}) == {}
 
 
 def test_a_signal_before_and_after_is_not_a_state() -> None:
