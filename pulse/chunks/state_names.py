@@ -60,10 +60,9 @@ _STATE_WORDS = (
 _STATE_WORD = re.compile(rf"(?<![a-z])({'|'.join(_STATE_WORDS.split())})s?(?![a-z])")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SIDES = frozenset(
-    "in input out output new old next prev previous past present last init initial final updated cur current ret".split()
-)
+_SIDE_WORDS = "in input out output new old next prev previous past present last init initial final updated cur current ret"
 """Words that say whether a name is of the value before or after a chunk."""
+_SIDES = frozenset(_SIDE_WORDS.split())
 _LETTERS = {"hx": "h", "hy": "h", "cx": "c", "cy": "c"}
 """The states of recurrent layers before and after a call."""
 _SIDE_LETTERS = frozenset("inor")
