@@ -104,7 +104,11 @@ def _has_states(call: TypedModel) -> bool:
 
 def _analyse(model: Model | TypedModel) -> TypedModel:
     """Analyse; f16 becomes f32, in which programs compute."""
-    return model_of(with_f32_for_f16(model.analyse() if isinstance(model, Model) else model))
+    return model_of(with_f32_for_f16(_typed(model)))
+
+
+def _typed(model: Model | TypedModel) -> TypedModel:
+    return model.analyse() if isinstance(model, Model) else model
 
 
 def _with_sizes(model: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:
@@ -150,7 +154,7 @@ def _resolve_exported(
             f"{model.title}: it was written in pulses, so its states, axes, delays and outputs are fixed; omit "
             f"these options, or give them for the original model"
         )
-    return ResolvedModel(_analyse(model), symbol or model.metadata.get("pulse_symbol"))
+    return ResolvedModel(_typed(model), symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keep_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:

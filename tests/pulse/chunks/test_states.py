@@ -76,7 +76,7 @@ def test_states_are_paired_by_name(before: str, after: str) -> None:
     ],
 )
 def test_states_are_paired_by_the_words_of_their_names(before: str, after: str) -> None:
-    """Also next to another state of the same shape, whose next value comes first."""
+    """Another state of the same shape, whose next value comes first, does not confuse them."""
     shapes = {"x": [1, 80, 1], before: [2, 3, 4], f"mem_{before}": [2, 3, 4]}
     nexts = {"y": [1, 80, 1], f"mem_{after}": [2, 3, 4], after: [2, 3, 4]}
     assert pairs_of(shapes, nexts) == {before: after, f"mem_{before}": f"mem_{after}"}

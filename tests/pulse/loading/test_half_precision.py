@@ -80,7 +80,7 @@ def test_a_model_in_f16_is_the_one_in_f32_with_these_weights() -> None:
 
 
 def test_f16_is_the_type_of_the_file_itself() -> None:
-    """What an operator does to f16 is defined, and evaluated in numpy, in f16."""
+    """Numpy evaluates its operators in f16."""
     model = pulse.load(layers(HALF))
     assert str(model.model.analyse().inputs["x"]) == "1,8,T,f16"
     assert with_f32_for_f16(model.analyse()) is model.analyse()
@@ -88,7 +88,7 @@ def test_f16_is_the_type_of_the_file_itself() -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_casts_to_f16_round(backend: str) -> None:
-    """As a converter puts them around an operator that stays in f32."""
+    """Converters put them around operators that stay in f32."""
     nodes = [
         helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
         helper.make_node("Mul", ["h", "k"], ["m"]),

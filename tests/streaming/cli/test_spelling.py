@@ -111,12 +111,12 @@ def test_options_of_other_commands_are_named_with_their_command(command: str, op
 
 def test_a_backend_of_other_commands_is_named_with_their_command() -> None:
     shape = [1, "T"]
-    half = models.build([node("Relu", "x", "y")], {"x": shape}, {"y": shape})
-    for value in (*half.graph.input, *half.graph.output):
-        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
-    path = save_model("half", half)
+    wide = models.build([node("Abs", "x", "y")], {"x": shape}, {"y": shape})
+    for value in (*wide.graph.input, *wide.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.UINT64
+    path = save_model("wide", wide)
     assert refusal("bench", path).endswith("use --backend numpy\n")
-    assert refusal("compile", path, "-o", "half.pulse").endswith("use --backend numpy of pulse run\n")
+    assert refusal("compile", path, "-o", "wide.pulse").endswith("use --backend numpy of pulse run\n")
 
 
 def test_warnings_name_options_or_parameters() -> None:

@@ -159,7 +159,7 @@ def test_states_keep_the_type_of_the_model(dtype: type) -> None:
     ]
     constants = {"zero": np.ones((2, 2), dtype), "from": np.array([0]), "to": np.array([-2])}
     source = model(nodes, feeds, constants, 17, {"x": 0})
-    simplified = pulse.load(source).analyse().declutter()
+    simplified = pulse.load(source).model.analyse().declutter()
     proto = assert_file_streams(simplified, simplified.pulsify(pulse=3), backends=("numpy",))
     (state,) = read_metadata(proto).states
     value = state.value()

@@ -320,7 +320,7 @@ def test_every_half_is_loaded_and_stored() -> None:
 
 
 def test_values_between_halves_are_rounded_as_by_numpy() -> None:
-    """Also those exactly between two, which become the even one, and those beyond the largest."""
+    """A value exactly between two becomes the even one; one beyond the largest becomes infinite."""
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
     between = (halves[:-1] + halves[1:]) / 2
     near = [np.nextafter(between, bound) for bound in (0, np.inf)]
