@@ -60,7 +60,10 @@ _STATE_WORDS = (
 _STATE_WORD = re.compile(rf"(?<![a-z])({'|'.join(_STATE_WORDS.split())})s?(?![a-z])")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SIDE_WORDS = "in input out output new old next prev previous past present last init initial final updated cur current ret"
+_SIDE_WORDS = (
+    "in input out output new old next prev previous past present last init initial final updated cur current "
+    "ret returned"
+)
 """Words that say whether a name is of the value before or after a chunk."""
 _SIDES = frozenset(_SIDE_WORDS.split())
 _LETTERS = {"hx": "h", "hy": "h", "cx": "c", "cy": "c"}

@@ -1,12 +1,13 @@
 """Graphs inside a node's attributes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
 
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import FileNetwork, ModelGraph
-from pulse.onnx.proto import AttributeProto, GraphProto
+from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
@@ -50,14 +51,45 @@ def nodes_inside(graph: GraphProto) -> int:
 
 def free_names(graph: GraphProto) -> tuple[str, ...]:
     """Return the names that a graph reads and does not define, bodies in it included."""
-    names: dict[str, None] = {}
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    for node in graph.node:
-        reads = [name for name in node.input if name]
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                reads += free_names(attribute.g)
-        names.update(dict.fromkeys(name for name in reads if name not in defined))
-        defined |= set(node.output)
-    names.update(dict.fromkeys(value.name for value in graph.output if value.name not in defined))
-    return tuple(names)
+    defined.update(name for node in graph.node for name in node.output)
+    names = [name for node in graph.node for name in _names_read(node)]
+    names += [value.name for value in graph.output]
+    return tuple(dict.fromkeys(name for name in names if name not in defined))
+
+
+def _names_read(node: NodeProto) -> list[str]:
+    """Return the names that a node and its bodies read."""
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            names += free_names(attribute.g)
+    return names
+
+
+def nodes_in_order(graph: GraphProto) -> Sequence[NodeProto]:
+    """Return the nodes of a graph, each after those whose results it reads; nodes of a circle come last.
+
+    ONNX asks files for this order, but onnxruntime reads any, and its quantiser writes bodies in another.
+    """
+    nodes = list(graph.node)
+    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    reads = [{makers[name] for name in _names_read(node) if name in makers} for node in nodes]
+    if all(maker < index for index, sources in enumerate(reads) for maker in sources):
+        return nodes
+    readers: list[list[int]] = [[] for _ in nodes]
+    for index, sources in enumerate(reads):
+        for maker in sources:
+            readers[maker].append(index)
+    waiting = [len(sources) for sources in reads]
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    order: list[int] = []
+    while ready:
+        index = heappop(ready)
+        order.append(index)
+        for reader in readers[index]:
+            waiting[reader] -= 1
+            if waiting[reader] == 0:
+                heappush(ready, reader)
+    in_circles = (index for index, count in enumerate(waiting) if count)
+    return [nodes[index] for index in (*order, *in_circles)]

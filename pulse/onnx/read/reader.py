@@ -21,7 +21,7 @@ from pulse.onnx.read.inputs import claimed_fact, declared_inputs, frees_lengths,
 from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.read.opsets import opset_versions
 from pulse.onnx.registry import DEFAULT_DOMAINS, USER_TRANSLATORS
-from pulse.onnx.subgraph import BodyGraph, free_names
+from pulse.onnx.subgraph import BodyGraph, free_names, nodes_in_order
 from pulse.onnx.tensors import tensor_value
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 
@@ -95,7 +95,7 @@ class _Builder:
             self._add_constant(
                 tensor.name, tensor_value(tensor, self._folder, subject) if override is None else override
             )
-        for node in proto.node:
+        for node in nodes_in_order(proto):
             self._add_node(node)
         outputs = [value.name for value in proto.output]
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)

@@ -179,6 +179,45 @@ def test_a_broken_tensor_is_refused() -> None:
         read_onnx(proto)
 
 
+def test_nodes_may_be_in_any_order() -> None:
+    """Every reader of ONNX takes sorted nodes; onnxruntime takes any order too, and its quantiser writes others."""
+    body = helper.make_graph(
+        [node("Tanh", "s", "t"), node("Add", "h x", "s"), node("Identity", "t", "last")],
+        "body",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("h", "x")],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("last", "t")],
+    )
+    nodes = [
+        node("Mul", "b gain", "y"),
+        node("Scan", "first a", "last b", body=body, num_scan_inputs=1),
+        node("Relu", "x", "a"),
+    ]
+    constants = {"gain": np.float32(2), "first": np.zeros(2, np.float32)}
+    feeds = {"x": floats("x", 5, 2)}
+    shuffled = model(nodes, feeds, constants, 17, {"x": 0})
+    body.node.sort(key=lambda n: ["Add", "Tanh", "Identity"].index(n.op_type))
+    ordered = model(
+        [nodes[2], node("Scan", "first a", "last b", body=body, num_scan_inputs=1), nodes[0]],
+        feeds,
+        constants,
+        17,
+        {"x": 0},
+    )
+    outputs = [read_onnx(proto).analyse().run(feeds)["y"] for proto in (shuffled, ordered)]
+    np.testing.assert_array_equal(*outputs)
+    assert np.ptp(outputs[0]) > 0
+
+
+def test_nodes_in_a_circle_are_refused() -> None:
+    with pytest.raises(LoadError, match="a reads 'b', which no node before it defines"):
+        read_onnx(
+            model(
+                [node("Add", "x b", "a"), node("Relu", "a", "b"), node("Relu", "b", "y")],
+                {"x": floats("x", 3)},
+            )
+        )
+
+
 def test_a_value_that_nothing_makes_is_refused() -> None:
     with pytest.raises(LoadError, match="Relu_y reads 'z', which no node before it defines"):
         read_onnx(model([node("Relu", "z")], {}))
