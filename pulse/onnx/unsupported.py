@@ -4,7 +4,7 @@ from pulse.support.wording import spell
 
 PROCESSOR_DOMAINS = ("com.microsoft.nchwc",)
 """Domains of operators whose memory order suits one kind of processor."""
-DYNAMIC_OPERATORS = ("DynamicQuantizeLSTM", "QAttention")
+DYNAMIC_OPERATORS = ("QAttention",)
 """Operators that quantise their input by its range."""
 
 

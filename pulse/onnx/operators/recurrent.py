@@ -47,7 +47,7 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
         op = Recurrent(cell, hidden, reverse, lengths, optional)
         name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
         layers.append(wire(node.graph, name, op, operands))
-    return [_stack(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*layers))]
+    return [stack_directions(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*layers))]
 
 
 def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
@@ -69,7 +69,7 @@ def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
     return node.count(attribute, "hidden_size")
 
 
-def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
+def stack_directions(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
     """Return one output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, batch first."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
     output_node = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
@@ -95,17 +95,17 @@ def _operands(
     dtype, batch = node.graph.fact(x).dtype, node.graph.fact(x).shape[1]
     rows = 2 * GATE_COUNTS[cell.kind] * hidden
     bias = (
-        _direction(node, 3, direction, 0)
+        direction_part(node, 3, direction, 0)
         if node.has(3)
         else node.constant(np.zeros(rows, dtype), f"bias{direction}")
     )
-    operands = [x, _direction(node, 1, direction, 0), _direction(node, 2, direction, 0), bias]
+    operands = [x, direction_part(node, 1, direction, 0), direction_part(node, 2, direction, 0), bias]
     optional: list[str] = []
     axis = 1 if batch_first else 0
     for name, slot in (("h", INITIAL_H), ("c", INITIAL_C), ("p", PEEPHOLES)):
         if node.has(slot):
             optional.append(name)
-            operands.append(_direction(node, slot, direction, 0 if name == "p" else axis))
+            operands.append(direction_part(node, slot, direction, 0 if name == "p" else axis))
     if any(name in optional for name in ("h", "c")) and cell.state_count == 2:
         for index, name in enumerate(("h", "c")):
             if name not in optional:
@@ -116,7 +116,7 @@ def _operands(
     return operands, tuple(optional)
 
 
-def _direction(node: NodeContext, slot: int, direction: int, axis: int) -> OutletId:
+def direction_part(node: NodeContext, slot: int, direction: int, axis: int) -> OutletId:
     """Return the part of an input that belongs to one direction, without the axis of directions."""
     outlet, count = node.input(slot), node.fact(slot).shape[axis]
     name = f"in{slot}_{direction}"

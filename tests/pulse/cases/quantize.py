@@ -190,6 +190,35 @@ def matrices() -> Iterator[Case]:
         yield from cases(name, [operator], x, b | {"c": floats("c", 4)}, (17,), {"x": 1})
 
 
+def layers() -> Iterator[Case]:
+    """Layers with quantised weights; one scale, or one for each gate; with the first state or without."""
+    operands = "x w r b _ h c _ s z t q"
+    for kind in BYTES:
+        for direction, count in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+            shape = (count,) if kind is np.uint8 else (count, 12)
+            constants = {
+                "w": integers("w", kind, count, 4, 12),
+                "r": integers("r", kind, count, 3, 12),
+                "b": floats("b", count, 24),
+                "s": np.abs(floats("s", *shape)) * 0.01,
+                "t": np.abs(floats("t", *shape)) * 0.01,
+                **{name: np.full(shape, 128 if kind is np.uint8 else 0, kind) for name in "zq"},
+            }
+            states = {"h": floats("h", count, 1, 3) * 0.3, "c": floats("c", count, 1, 3)}
+            for frames, inputs in ((5, operands), (1, operands.replace("h c", "_ _").replace("b", "_"))):
+                operator = node(
+                    "DynamicQuantizeLSTM",
+                    inputs,
+                    "y hidden cell",
+                    domain="com.microsoft",
+                    direction=direction,
+                    hidden_size=3,
+                )
+                feeds = {"x": floats("x", frames, 1, 4)} | (states if frames > 1 else {})
+                name = f"com.microsoft::DynamicQuantizeLSTM_{kind.__name__}_{direction}_{frames}"
+                yield from cases(name, [operator], feeds, constants, (17,), {"x": 0}, "y hidden cell")
+
+
 def joins() -> Iterator[Case]:
     """Codes with their own scales and zero points, of one stream and of two."""
     for kind in BYTES:
@@ -222,4 +251,16 @@ def pools() -> Iterator[Case]:
         yield from cases(f"MaxPool_{kind.__name__}", [maximum], x, opsets=(12, 22), stream={"x": 2})
 
 
-ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations, matrices, joins, pools)
+ALL = (
+    quantize,
+    dequantize,
+    dynamic,
+    products,
+    convolutions,
+    arithmetic,
+    activations,
+    matrices,
+    layers,
+    joins,
+    pools,
+)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
+import pulse
 from pulse.errors import LoadError, PulseError
 from pulse.loading.format_registry import read_onnx
 from pulse.program.whole_stream import stream_whole
+from tests.onnxruntime_sessions import open_session
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
 
@@ -150,11 +152,53 @@ def test_a_range_of_all_frames_is_refused_with_the_way_out() -> None:
     assert "pooling" not in str(caught.value)
 
 
-def test_a_layer_quantised_by_its_range_is_refused_likewise() -> None:
-    operator = helper.make_node("DynamicQuantizeLSTM", ["x"], ["y"], domain="com.microsoft")
-    proto = model([operator], {"x": floats("x", 3, 1, 4)}, stream={"x": 0})
-    with pytest.raises(PulseError, match="quantise the model with constant scales"):
-        read_onnx(proto).analyse()
+def quantised_layer(frames: int, **attributes: Any) -> ModelProto:
+    """A quantised LSTM, its states among the inputs and outputs."""
+    operator = node(
+        "DynamicQuantizeLSTM",
+        "x w r _ _ h c _ s z t q",
+        "y hn cn",
+        domain="com.microsoft",
+        hidden_size=3,
+        **attributes,
+    )
+    random = np.random.default_rng(0)
+    constants = {
+        "w": random.integers(-127, 128, (1, 4, 12), np.int8),
+        "r": random.integers(-127, 128, (1, 3, 12), np.int8),
+        **dict.fromkeys("st", np.full(1, 0.01, np.float32)),
+        **dict.fromkeys("zq", np.zeros(1, np.int8)),
+    }
+    feeds = {"x": floats("x", frames, 1, 4), "h": np.zeros((1, 1, 3)), "c": np.zeros((1, 1, 3))}
+    feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
+    return model([operator], feeds, constants, stream=None if frames == 2 else {"x": 0}, outputs="y hn cn")
+
+
+def test_a_quantised_layer_of_a_model_of_chunks_streams() -> None:
+    """Each call quantises its own frames, as onnxruntime does."""
+    proto = quantised_layer(2)
+    program = pulse.load(proto, chunking=pulse.Chunking(axes={"x": 0, "y": 0})).compile()
+    session, state = open_session(proto), program.spawn()
+    states = {name: np.zeros((1, 1, 3), np.float32) for name in "hc"}
+    for frames in np.split(floats("sound", 12, 1, 4), 6):
+        expected, states["h"], states["c"] = session.run(None, {"x": frames, **states})
+        np.testing.assert_allclose(state.step(frames)["y"], expected, 1e-5, 1e-6)
+
+
+def test_a_layer_quantised_by_the_range_of_all_frames_is_refused_likewise() -> None:
+    with pytest.raises(PulseError, match="all frames: quantise the model with constant scales"):
+        read_onnx(quantised_layer(5)).analyse().pulsify()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name"),
+    [({"clip": 1.0}, "clip"), ({"activations": ["Relu", "Tanh", "Tanh"]}, "activations")],
+)
+def test_an_unusual_quantised_layer_is_refused(attributes: dict[str, Any], name: str) -> None:
+    with pytest.raises(
+        LoadError, match=f"{name} is not supported in a quantised layer; load the model of floats"
+    ):
+        read_onnx(quantised_layer(2, **attributes)).analyse()
 
 
 def test_operators_for_one_processor_are_refused() -> None:
