@@ -104,10 +104,10 @@ def _has_states(call: TypedModel) -> bool:
 
 def _analyse(model: Model | TypedModel) -> TypedModel:
     """Analyse; f16 becomes f32, in which programs compute."""
-    return model_of(with_f32_for_f16(_typed(model)))
+    return model_of(with_f32_for_f16(_analyse_unchanged(model)))
 
 
-def _typed(model: Model | TypedModel) -> TypedModel:
+def _analyse_unchanged(model: Model | TypedModel) -> TypedModel:
     return model.analyse() if isinstance(model, Model) else model
 
 
@@ -154,7 +154,7 @@ def _resolve_exported(
             f"{model.title}: it was written in pulses, so its states, axes, delays and outputs are fixed; omit "
             f"these options, or give them for the original model"
         )
-    return ResolvedModel(_typed(model), symbol or model.metadata.get("pulse_symbol"))
+    return ResolvedModel(_analyse_unchanged(model), symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keep_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:

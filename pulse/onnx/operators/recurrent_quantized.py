@@ -42,6 +42,7 @@ def dynamic_quantize_lstm(node: NodeContext) -> Sequence[OutletId]:
         raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
     backwards = DIRECTIONS[direction]
     _require_plain(node, len(backwards))
+    _require_shapes(node, len(backwards))
     layers = [_layer(node, index, backward) for index, backward in enumerate(backwards)]
     return [stack_directions(node, slot, parts, False) for slot, parts in enumerate(zip(*layers))]
 
@@ -58,6 +59,28 @@ def _require_plain(node: NodeContext, directions: int) -> None:
     ):
         if is_given:
             raise node.error(f"{name} is not supported in a quantised layer; load the model of floats")
+
+
+def _require_shapes(node: NodeContext, directions: int) -> None:
+    """Check the ranks of the inputs, and their sizes against those of R. Raises LoadError: they do not fit."""
+    facts = {slot: node.fact(slot) for slot in range(len(node.inputs)) if node.has(slot)}
+    ranks = {0: (3,), WEIGHTS: (3,), STATE_WEIGHTS: (3,), BIAS: (2,), INITIAL_H: (3,), INITIAL_C: (3,)}
+    ranks |= dict.fromkeys((SCALE, SCALE + 1, STATE_SCALE, STATE_SCALE + 1), (1, 2))
+    missing = [slot for slot in ranks if slot not in facts and slot not in (BIAS, INITIAL_H, INITIAL_C)]
+    wrong = [
+        f"input {slot} is {fact}" for slot, fact in facts.items() if fact.rank not in ranks.get(slot, ())
+    ]
+    if missing or wrong:
+        absent = [f"input {slot} is missing" for slot in missing]
+        raise node.error(f"{'; '.join((*wrong, *absent))}; export it again")
+    size = facts[STATE_WEIGHTS].shape[1]
+    rows = {WEIGHTS: 4 * size, STATE_WEIGHTS: 4 * size, BIAS: 8 * size, INITIAL_H: size, INITIAL_C: size}
+    for slot, fact in facts.items():
+        if fact.shape[-1] != rows.get(slot, fact.shape[-1]) or (slot and fact.shape[0] != directions):
+            raise node.error(
+                f"input {slot} is {fact}, which does not fit {directions} directions of its R {facts[STATE_WEIGHTS]}; "
+                "export it again"
+            )
 
 
 def _layer(node: NodeContext, direction: int, backward: bool) -> list[OutletId]:

@@ -185,7 +185,7 @@ def test_a_quantised_layer_of_a_model_of_chunks_streams() -> None:
         np.testing.assert_allclose(state.step(frames)["y"], expected, 1e-5, 1e-6)
 
 
-def test_a_layer_quantised_by_the_range_of_all_frames_is_refused_likewise() -> None:
+def test_a_layer_quantised_by_its_range_is_refused_likewise() -> None:
     with pytest.raises(PulseError, match="all frames: quantise the model with constant scales"):
         read_onnx(quantised_layer(5)).analyse().pulsify()
 
