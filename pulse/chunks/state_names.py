@@ -77,8 +77,8 @@ def subject(name: str) -> tuple[str, ...]:
 
     Examples: ``enc_state.1`` and ``enc_state_next.1``; ``att_cache`` and ``r_att_cache``; ``prev_h`` and ``h``.
     """
-    words = [word.lower() for word in _WORD.findall(name)]
-    kept = [_LETTERS.get(word, word) for word in words if word not in _SIDES]
+    words: list[str] = _WORD.findall(name)
+    kept = [_LETTERS.get(word, word) for word in map(str.lower, words) if word not in _SIDES]
     if len(kept) > 1 and kept[0] in _SIDE_LETTERS:
         kept = kept[1:]
     if len(kept) > 1 and kept[-1] in _SIDE_LETTERS:
