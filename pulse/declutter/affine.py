@@ -141,6 +141,18 @@ def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode, _: Elementwise)
     )
 
 
+def _is_rounded(graph: TypedGraph, outlet: OutletId) -> bool:
+    """Return whether a wire has rounding errors in proportion to its values.
+
+    A shift of exact values, such as a zero point's of codes, may cancel most of their digits without an error.
+    Sums of the values before the shift would have rounding errors in proportion to the values.
+    """
+    op = graph.node(outlet).op
+    return isinstance(op, Conv | ConvTranspose | MatMul) or (
+        isinstance(op, Elementwise) and ELEMENTWISE[op.kind].factor is not None
+    )
+
+
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:
     if not has_one_reader(graph, node.inputs[0]):
         return None
@@ -149,7 +161,7 @@ def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Pa
     if affine is None or weights is None:
         return None
     has_padding = any(pair != (0, 0) for pair in op.pads)
-    if has_padding and affine.shift.any():
+    if affine.shift.any() and (has_padding or not _is_rounded(graph, affine.x)):
         return None
     w, b = weights
     by_input = (op.group, 1, -1, *(1,) * (w.ndim - 2))
@@ -178,7 +190,7 @@ AFFINE = (
     ),
     Rewrite(
         "affine_before_conv",
-        "w*(sx + t) = (ws)*x + sum(w)t where no pad is between; t = 0 if there is one",
+        "w*(sx + t) = (ws)*x + sum(w)t where no pad is between; t = 0 if there is one, or if x is exact",
         _fold_affine_before_conv,
         (Conv,),
     ),

@@ -76,12 +76,26 @@ def test_scales_and_shifts_before_a_convolution_join_its_weights(
     op, w = conv_of(group, no_pads(1))
     small = SmallModel()
     value = draw(1, 4, 1) + np.float32(3)
-    y = small.add("affine", Elementwise(kind), *((value, small.x) if constant_first else (small.x, value)))
+    x = small.add("square", Elementwise("mul"), small.x, small.x)
+    y = small.add("affine", Elementwise(kind), *((value, x) if constant_first else (x, value)))
     y = small.add("conv", op, y, w, *([draw(6)] if with_bias else []))
     result, fired = declutter_and_compare(small.model(y), tolerance=1e-5)
     assert fired == {"affine_before_conv": 1}
-    assert ops(result) == ["Conv"]
+    assert ops(result) == ["mul", "Conv"]
     assert result.graph.node(result.graph.outputs[0]).name == "conv"
+
+
+@pytest.mark.parametrize("exact", [None, "round"])
+def test_a_shift_of_exact_values_stays(exact: str | None) -> None:
+    """It may cancel most digits: of codes near their zero point, or of levels far from 0."""
+    op, w = conv_of(1, no_pads(1))
+    small = SmallModel()
+    x = small.x if exact is None else small.add("exact", Elementwise(exact), small.x)
+    y = small.add("conv", op, small.add("shift", Elementwise("sub"), x, np.float32(30_000)), w)
+    result, fired = declutter_and_compare(small.model(y), tolerance=1e-5)
+    assert "affine_before_conv" not in fired
+    near = {"x": np.round(draw(1, 4, 12)) + np.float32(30_000)}
+    np.testing.assert_array_equal(result.run(near)["conv"], small.model(y).run(near)["conv"])
 
 
 @pytest.mark.parametrize(
