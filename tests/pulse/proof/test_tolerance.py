@@ -23,7 +23,7 @@ from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
-from pulse.proof.tolerance import ExpectedOutputs
+from pulse.proof.tolerance import PERTURBED_RUNS, ROUNDING_ULPS, ExpectedOutputs
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
 
@@ -295,6 +295,51 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
     near = np.nextafter(reference.native["y"], np.float16(100))
     assert reference.judge("y", near, 1).agrees
     assert not reference.judge("y", (reference.native["y"] * np.float16(1.05)), 1).agrees
+
+
+def quantised_layers(bits: int) -> TypedModel:
+    """Six products whose results are rounded to codes, as in a model that was quantised with constant scales."""
+    builder = ModelBuilder(x="1,T,16")
+    y, largest = builder["x"], 2.0 ** (bits - 1) - 1
+    for layer in range(6):
+        weights = builder.constant(normal_noise(16, 16, seed=layer, scale=0.25))
+        product = builder.add(f"product{layer}", MatMul(), y, weights)
+        scaled = builder.apply("mul", product, builder.constant(F(largest / 4)), name=f"scaled{layer}")
+        codes = builder.apply("round", scaled, name=f"codes{layer}")
+        y = builder.apply("mul", codes, builder.constant(F(4 / largest)), name=f"values{layer}")
+    return builder.model(y)
+
+
+@pytest.mark.parametrize("bits", [12, 16])
+def test_codes_that_turn_in_other_places_than_in_the_runs_agree(bits: int) -> None:
+    """A few of thousands of elements are further off than in any of the perturbed runs."""
+    model = quantised_layers(bits)
+    (name,) = model.outputs
+    x = normal_noise(1, 400, 16)
+    reference, recording = ExpectedOutputs.of(model, {"x": x}), RecordingArithmetic()
+    model.run({"x": x}, arithmetic=recording)
+    exact, allowed = reference.allowance(name, 1, PERTURBED_RUNS)
+    strays = 0
+    for seed in range(1000, 1008):
+        noisy = PerturbedArithmetic(recording.tape, ROUNDING_ULPS, seed)
+        stream = model.run({"x": x}, arithmetic=noisy)[name].astype(F)
+        strays += np.count_nonzero(np.abs(stream - exact) > allowed)
+        assert reference.judge(name, stream, 1).agrees
+    assert strays
+
+
+@pytest.mark.parametrize("bits", [8, 12, 16])
+def test_more_or_larger_differences_than_codes_cause_are_wrong(bits: int) -> None:
+    model = quantised_layers(bits)
+    (name,) = model.outputs
+    reference = ExpectedOutputs.of(model, {"x": normal_noise(1, 400, 16)})
+    good, step = reference.native[name], F(8 / 2**bits)
+    assert reference.judge(name, good, 1).agrees
+    assert not reference.judge(name, good + 2 * step, 1).agrees
+    for steps in (30, -30):
+        wrong = good.copy()
+        wrong[0, 200, 5] += steps * step
+        assert not reference.judge(name, wrong, 1).agrees
 
 
 def test_a_drift_in_a_sum_over_a_long_stream_is_found() -> None:
