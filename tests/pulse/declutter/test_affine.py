@@ -87,7 +87,7 @@ def test_scales_and_shifts_before_a_convolution_join_its_weights(
 
 @pytest.mark.parametrize("exact", [None, "round"])
 def test_a_shift_of_exact_values_stays(exact: str | None) -> None:
-    """It may cancel most digits: of codes near their zero point, or of levels far from 0."""
+    """Such a shift may cancel most digits: of codes near their zero point, or of levels far from 0."""
     op, w = conv_of(1, no_pads(1))
     small = SmallModel()
     x = small.x if exact is None else small.add("exact", Elementwise(exact), small.x)
