@@ -70,7 +70,7 @@ class Arithmetic:
 class WideArithmetic(Arithmetic):
     """Arithmetic in f64 throughout, including constants and conversions between f32 and f64.
 
-    A conversion to f16 rounds to it: no model computes in f16, so it is an operation of its own.
+    A conversion to f16 rounds to it: models compute in f32 between such conversions (``loading/half_precision.py``).
     """
 
     def __init__(self) -> None:
