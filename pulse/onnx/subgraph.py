@@ -1,6 +1,6 @@
 """Graphs inside a node's attributes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from pulse.dim import SymbolScope
@@ -11,6 +11,9 @@ from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
+
+_WITH_BODIES = ("If", "Loop", "Scan", "SequenceMap")
+"""The operators whose attributes have bodies; in the order of a file, only these are searched for them."""
 
 
 @record(eq=False)
@@ -67,16 +70,18 @@ def _names_read(node: NodeProto) -> list[str]:
     return names
 
 
-def nodes_in_order(graph: GraphProto) -> Sequence[NodeProto]:
+def nodes_in_order(graph: GraphProto, known: Iterable[str]) -> Sequence[NodeProto]:
     """Return the nodes of a graph, each after those whose results it reads; nodes of a circle come last.
 
     ONNX asks files for this order, but onnxruntime reads any, and its quantiser writes bodies in another.
+
+    known  the names that are defined before any node
     """
     nodes = list(graph.node)
+    if _is_in_order(nodes, known):
+        return nodes
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     reads = [{makers[name] for name in _names_read(node) if name in makers} for node in nodes]
-    if all(maker < index for index, sources in enumerate(reads) for maker in sources):
-        return nodes
     readers: list[list[int]] = [[] for _ in nodes]
     for index, sources in enumerate(reads):
         for maker in sources:
@@ -93,3 +98,13 @@ def nodes_in_order(graph: GraphProto) -> Sequence[NodeProto]:
                 heappush(ready, reader)
     in_circles = (index for index, count in enumerate(waiting) if count)
     return [nodes[index] for index in (*order, *in_circles)]
+
+
+def _is_in_order(nodes: Sequence[NodeProto], known: Iterable[str]) -> bool:
+    defined = {"", *known}
+    for node in nodes:
+        names = _names_read(node) if node.op_type in _WITH_BODIES else node.input
+        if not defined.issuperset(names):
+            return False
+        defined.update(node.output)
+    return True

@@ -6,7 +6,7 @@ the error of the offline model in its own types, and the change in runs with ran
 (``SAFETY_FACTOR``, ``PERTURBED_RUNS``).
 
 The second and third are taken at the element or as the median of its channel, not the largest of it: a decision that
-rounding may turn (a quantiser at a tie) moves few elements, by much, and must excuse only these. Which ones is a matter of
+rounding may turn (a quantiser at a tie) moves few elements, by much, and must excuse only these. Which ones turn is
 chance: as many elements may stray as in one of the runs that is judged by the others (``Strays``).
 
 Source: D. Stott Parker, Monte Carlo Arithmetic (1997); N. Higham, Accuracy and Stability of Numerical Algorithms.

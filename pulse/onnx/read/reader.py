@@ -95,7 +95,7 @@ class _Builder:
             self._add_constant(
                 tensor.name, tensor_value(tensor, self._folder, subject) if override is None else override
             )
-        for node in nodes_in_order(proto):
+        for node in nodes_in_order(proto, self._values):
             self._add_node(node)
         outputs = [value.name for value in proto.output]
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
