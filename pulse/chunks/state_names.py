@@ -30,8 +30,12 @@ def _word(old: str, new: str, is_certain: bool = True) -> NameRule:
     return NameRule(rf"(?<![A-Za-z]){old}(?![A-Za-z])", new, is_certain)
 
 
+_BEFORE_NUMBER = r"(?=[._][0-9]+\Z)"
+"""The place before the number of a state, as in ``enc_state.1``, ``enc_state_next.1``."""
+
 NAME_RULES = (
     *(NameRule(r"\Z", end) for end in ("N", "n", "_n", "_new", "_next", "_updated")),
+    *(NameRule(_BEFORE_NUMBER, end) for end in ("_n", "_new", "_next", "_updated")),
     *(NameRule(r"\A", start) for start in ("new_", "next_", "updated_")),
     NameRule(r"_?0\Z", "n"),
     NameRule(r"_0\Z", "_n"),
@@ -42,48 +46,30 @@ NAME_RULES = (
     _word("prev", "new"),
     _word("previous", "next"),
     _word("old", "new"),
-    *(NameRule(r"\Z", end, is_certain=False) for end in ("_out", "_output", "_o", "Out", "1")),
-    *(NameRule(r"\A", start, is_certain=False) for start in ("out_", "output_")),
+    _word("hx", "hy"),
+    _word("cx", "cy"),
+    *(NameRule(r"\Z", end, is_certain=False) for end in ("_out", "_output", "_o", "Out")),
+    *(NameRule(_BEFORE_NUMBER, end, is_certain=False) for end in ("_out", "_output")),
+    *(NameRule(r"\A", start, is_certain=False) for start in ("out_", "output_", "r_")),
+    NameRule(r"\A(?:prev|previous|past|old)_", "", is_certain=False),
+    NameRule(r"\Ai_", "o_", is_certain=False),
     _word("in", "out", is_certain=False),
+    _word("IN", "OUT", is_certain=False),
     _word("input", "output", is_certain=False),
+    _word("init", "final", is_certain=False),
+    _word("initial", "final", is_certain=False),
     NameRule(r"In(?![a-z])", "Out", is_certain=False),
     _word("s", "o", is_certain=False),
 )
 """The sure ones first: ``h``, ``hn``; ``state``, ``stateN``; ``x``, ``new_x``; ``h0``, ``hn``; ``past.0``,
 ``present.0``. Then ``cache``, ``cache_out``; ``cache_in_0``, ``cache_out_0``; ``stateIn``, ``stateOut``; ``s0``,
-``o0``; ``h``, ``h1``."""
+``o0``; ``att_cache``, ``r_att_cache``; ``prev_h``, ``h``."""
 
 _STATE_WORDS = (
     "state stateful cache hidden memory mem buffer buf past prev previous history hist context ctx carry lstm gru rnn "
     "h c s hx cx"
 )
 _STATE_WORD = re.compile(rf"(?<![a-z])({'|'.join(_STATE_WORDS.split())})s?(?![a-z])")
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SIDE_WORDS = (
-    "in input out output new old next prev previous past present last init initial final updated cur current "
-    "ret returned"
-)
-"""Words that say whether a name is of the value before or after a chunk."""
-_SIDES = frozenset(_SIDE_WORDS.split())
-_LETTERS = {"hx": "h", "hy": "h", "cx": "c", "cy": "c"}
-"""The states of recurrent layers before and after a call."""
-_SIDE_LETTERS = frozenset("inor")
-"""Letters that do, as the first or last word: ``r_cache``, ``i_states`` and ``o_states``."""
-
-
-def subject(name: str) -> tuple[str, ...]:
-    """Return the words of a name without those that say before or after; empty if there are no others.
-
-    Examples: ``enc_state.1`` and ``enc_state_next.1``; ``att_cache`` and ``r_att_cache``; ``prev_h`` and ``h``.
-    """
-    words: list[str] = _WORD.findall(name)
-    kept = [_LETTERS.get(word, word) for word in map(str.lower, words) if word not in _SIDES]
-    if len(kept) > 1 and kept[0] in _SIDE_LETTERS:
-        kept = kept[1:]
-    if len(kept) > 1 and kept[-1] in _SIDE_LETTERS:
-        kept = kept[:-1]
-    return tuple(kept)
 
 
 def next_names(name: str) -> Iterator[tuple[str, NameRule]]:

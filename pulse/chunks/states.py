@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
-from pulse.chunks.state_names import looks_like_state, next_names, subject
+from pulse.chunks.state_names import NameRule, looks_like_state, next_names
 from pulse.errors import PulsifyError
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -43,9 +43,9 @@ class Candidates:
     def pairs(self) -> tuple[CallState, ...]:
         """Return the pairs, by these rules in turn.
 
-        1. By name, type and shape being equal: by ``NAME_RULES``, else the only names with one ``subject``. Where
-           that also fits a signal before and after, the input is a state if a word of its name says so or if its
-           shape cannot be a chunk's; the model's first input is else the stream.
+        1. By name (``NAME_RULES``), type and shape being equal. Where the rule also fits a signal before and after,
+           the input is a state if a word of its name says so or if its shape cannot be a chunk's; the model's first
+           input is else the stream.
         2. By shape, if all shapes are known: an input that cannot be a chunk, and the one output of its form.
 
         Raises PulsifyError: an input may be a state or a stream, and nothing tells which.
@@ -73,8 +73,8 @@ class Candidates:
             output = self._next_output(name, {pair.output for pair in pairs})
             if output is None or name in self.signals:
                 continue
-            other, is_certain = output
-            if is_certain or looks_like_state(name) or not self.can_stream(name):
+            other, rule = output
+            if rule.is_certain or looks_like_state(name) or not self.can_stream(name):
                 pairs.append(CallState(name, other, "by name"))
             elif name != self.inputs[0]:
                 doubtful.append((name, other))
@@ -82,20 +82,10 @@ class Candidates:
             self._refuse(doubtful, pairs)
         return pairs
 
-    def _next_output(self, name: str, paired_outputs: set[str]) -> tuple[str, bool] | None:
-        """Return the output whose name is that of an input's next value, and whether only states are named so."""
-        fitting = [other for other in self.outputs if other not in paired_outputs and self.fits(name, other)]
+    def _next_output(self, name: str, paired_outputs: set[str]) -> tuple[str, NameRule] | None:
         for other, rule in next_names(name):
-            if other in fitting:
-                return other, rule.is_certain
-        words = subject(name)
-        alike = [other for other in fitting if subject(other) == words]
-        if (
-            words
-            and len(alike) == 1
-            and [other for other in self.inputs if subject(other) == words] == [name]
-        ):
-            return alike[0], False
+            if other in self.outputs and other not in paired_outputs and self.fits(name, other):
+                return other, rule
         return None
 
     def _pair_by_shape(self, states: set[str], nexts: set[str]) -> list[CallState]:
