@@ -9,15 +9,20 @@ from pulse.declutter.rewrite import Rewrite, first_output, has_one_reader
 from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
-from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionEntry
 from pulse.ops.matmul import MatMul
+from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode, known_value
 
 MAX_CHANNELS = 1 << 22
 """Maximum number of channels for which a vector of their numbers is made."""
+INTEGER_FUNCTIONS, BOUNDS = ("round", "floor", "ceil", "sign"), ("min", "max", "relu", "abs", "neg")
+"""Functions whose results are integers; functions that only choose among values or change their sign."""
+MAX_STEPS = 64
+"""Maximum number of such nodes that are followed to the one that computes a value."""
 
 
 @record(eq=False)
@@ -141,16 +146,22 @@ def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode, _: Elementwise)
     )
 
 
-def _is_rounded(graph: TypedGraph, outlet: OutletId) -> bool:
-    """Return whether a wire has rounding errors in proportion to its values.
+def _may_be_exact(graph: TypedGraph, outlet: OutletId) -> bool:
+    """Return whether a wire may have values without rounding errors: inputs, codes, and what copies or bounds them.
 
-    A shift of exact values, such as a zero point's of codes, may cancel most of their digits without an error.
-    Sums of the values before the shift would have rounding errors in proportion to the values.
+    A shift of such values, as by the zero point of codes, may cancel most of their digits without an error. Sums of
+    the values before the shift have rounding errors in proportion to these values.
     """
-    op = graph.node(outlet).op
-    return isinstance(op, Conv | ConvTranspose | MatMul) or (
-        isinstance(op, Elementwise) and ELEMENTWISE[op.kind].factor is not None
-    )
+    for _ in range(MAX_STEPS):
+        node = graph.node(outlet)
+        if isinstance(node.op, Source | Const | Cast) or not node.inputs:
+            return True
+        if isinstance(node.op, Elementwise) and node.op.kind in INTEGER_FUNCTIONS:
+            return True
+        if not (node.op.copies or (isinstance(node.op, Elementwise) and node.op.kind in BOUNDS)):
+            return False
+        outlet = node.inputs[0]
+    return True
 
 
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:
@@ -161,7 +172,7 @@ def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Pa
     if affine is None or weights is None:
         return None
     has_padding = any(pair != (0, 0) for pair in op.pads)
-    if affine.shift.any() and (has_padding or not _is_rounded(graph, affine.x)):
+    if affine.shift.any() and (has_padding or _may_be_exact(graph, affine.x)):
         return None
     w, b = weights
     by_input = (op.group, 1, -1, *(1,) * (w.ndim - 2))
@@ -190,7 +201,7 @@ AFFINE = (
     ),
     Rewrite(
         "affine_before_conv",
-        "w*(sx + t) = (ws)*x + sum(w)t where no pad is between; t = 0 if there is one, or if x is exact",
+        "w*(sx + t) = (ws)*x + sum(w)t where no pad is between; t = 0 if there is one, or if x may be exact",
         _fold_affine_before_conv,
         (Conv,),
     ),

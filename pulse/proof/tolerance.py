@@ -59,21 +59,21 @@ class Judgement:
 
 @record
 class Strays:
-    """The elements of a run that are further off than is allowed for each: how many, and how far the worst one is.
+    """The elements of a run that are further off than is allowed for each.
 
-    A stream may have ``SAFETY_FACTOR`` times as many, and as far.
+    count  how many there are
+    share  the largest distance, as a multiple of the largest change of its element in the other runs
+
+    Infinite distances, from an overflow, do not count.
     """
 
     count: int = 0
-    largest: float = 0.0
+    share: float = 0.0
 
-    def join(self, distances: Array) -> "Strays":
-        """Return the larger count and the larger distance, of these and of the strays of another run.
-
-        An infinite distance, from an overflow, excuses nothing.
-        """
-        distances = distances[np.isfinite(distances)]
-        return Strays(max(self.count, distances.size), max(self.largest, float(distances.max(initial=0.0))))
+    def join(self, shares: Array) -> "Strays":
+        """Return the larger count and the larger share, of these and of the strays of another run."""
+        shares = shares[np.isfinite(shares)]
+        return Strays(max(self.count, shares.size), max(self.share, float(shares.max(initial=0.0))))
 
 
 class ExpectedOutputs:
@@ -124,9 +124,8 @@ class ExpectedOutputs:
             allowed = np.maximum(allowed, self._change(run, name, axis))
         wrong = ~(off <= allowed)
         if wrong.any() and runs > 1:
-            strays = self._strays(name, axis, runs)
-            limit = SAFETY_FACTOR * strays.largest
-            if np.count_nonzero(wrong) <= SAFETY_FACTOR * strays.count and off[wrong].max() <= limit:
+            count, limit = self._stray_limit(name, axis, runs)
+            if np.count_nonzero(wrong) <= count and (off <= limit)[wrong].all():
                 allowed = np.where(wrong, limit, allowed)
         return _judgement(off, allowed, exact)
 
@@ -140,27 +139,31 @@ class ExpectedOutputs:
         exact = self.exact[name]
         return exact, np.broadcast_to(allowed, exact.shape)
 
-    def _strays(self, name: str, axis: int | None, runs: int) -> Strays:
-        """Return the strays that decisions cause: of a perturbed run, or of the offline model's own run.
+    def _stray_limit(self, name: str, axis: int | None, runs: int) -> tuple[int, Array]:
+        """Return how many elements may be further off than is allowed for each, and how far each of them.
 
-        An element of that run strays if it is off by about as much as with errors that are sixteen times as large.
+        That is what the perturbed runs show, each judged by the others, and the offline model's own run: an element
+        of it strays if it is off by about as much as with errors that are sixteen times as large.
         """
         exact, native = self.exact[name], self.native[name]
-        largest = second = self._floor(name, axis)
-        owner = np.full(exact.shape, runs)
+        units = ROUNDING_ULPS * _ulp_of_largest(exact, native.dtype, axis)
+        if not is_floating(native.dtype):
+            units = np.ones(())
+        largest = second = np.broadcast_to(units, exact.shape)
+        floor, owner = self._floor(name, axis), np.full(exact.shape, runs)
         for run in range(runs):
             change = self._change(run, name, axis)
             owner = np.where(change > largest, run, owner)
             second = np.maximum(second, np.minimum(change, largest))
             largest = np.maximum(change, largest)
-        furthest, strays = np.zeros(()), Strays()
+        strays = Strays()
         for run in range(runs):
             distance = _distance(self._runs[run][name], exact)
-            furthest = np.maximum(furthest, distance)
-            strays = strays.join(distance[distance > np.where(owner == run, second, largest)])
-        own = _distance(native, exact)
-        smallest = CLOSE_ULPS * _ulp_of_largest(exact, native.dtype, axis)
-        return strays.join(own[(own > smallest) & (own > furthest / 4)])
+            others = np.where(owner == run, second, largest)
+            strays = strays.join((distance / others)[distance > np.maximum(floor, others)])
+        distance = _distance(native, exact)
+        strays = strays.join((distance / largest)[(distance > units / 2) & (distance > largest / 8)])
+        return SAFETY_FACTOR * strays.count, SAFETY_FACTOR * strays.share * largest
 
     def _factor(self, name: str) -> int:
         return SAFETY_FACTOR if is_floating(self.native[name].dtype) else 1

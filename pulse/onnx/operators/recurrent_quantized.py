@@ -73,14 +73,25 @@ def _require_shapes(node: NodeContext, directions: int) -> None:
     if missing or wrong:
         absent = [f"input {slot} is missing" for slot in missing]
         raise node.error(f"{'; '.join((*wrong, *absent))}; export it again")
-    size = facts[STATE_WEIGHTS].shape[1]
-    rows = {WEIGHTS: 4 * size, STATE_WEIGHTS: 4 * size, BIAS: 8 * size, INITIAL_H: size, INITIAL_C: size}
+    (_, batch, inputs), size = facts[0].shape, facts[STATE_WEIGHTS].shape[1]
+    shapes = {
+        WEIGHTS: (inputs, 4 * size),
+        STATE_WEIGHTS: (size, 4 * size),
+        BIAS: (8 * size,),
+        INITIAL_H: (batch, size),
+        INITIAL_C: (batch, size),
+    }
     for slot, fact in facts.items():
-        if fact.shape[-1] != rows.get(slot, fact.shape[-1]) or (slot and fact.shape[0] != directions):
+        if slot and (fact.shape[0] != directions or fact.shape[1:] != shapes.get(slot, fact.shape[1:])):
             raise node.error(
-                f"input {slot} is {fact}, which does not fit {directions} directions of its R {facts[STATE_WEIGHTS]}; "
-                "export it again"
+                f"input {slot} is {fact}, which does not fit {directions} directions, x {facts[0]} and R "
+                f"{facts[STATE_WEIGHTS]}; export it again"
             )
+    hidden_size = node.integer("hidden_size", int(size) if size.is_const else -1)
+    if size != hidden_size:
+        raise node.error(
+            f"attribute hidden_size is {hidden_size}, but its R {facts[STATE_WEIGHTS]} is for {size}"
+        )
 
 
 def _layer(node: NodeContext, direction: int, backward: bool) -> list[OutletId]:

@@ -11,7 +11,9 @@ from pulse.facts import Array
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
+from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
+from pulse.ops.slice import Slice
 from pulse.typed import known_value
 from tests.noise import normal_noise
 from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
@@ -85,7 +87,7 @@ def test_scales_and_shifts_before_a_convolution_join_its_weights(
     assert result.graph.node(result.graph.outputs[0]).name == "conv"
 
 
-@pytest.mark.parametrize("exact", [None, "round"])
+@pytest.mark.parametrize("exact", [None, "round", "relu"])
 def test_a_shift_of_exact_values_stays(exact: str | None) -> None:
     """Such a shift may cancel most digits: of codes near their zero point, or of levels far from 0."""
     op, w = conv_of(1, no_pads(1))
@@ -96,6 +98,15 @@ def test_a_shift_of_exact_values_stays(exact: str | None) -> None:
     assert "affine_before_conv" not in fired
     near = {"x": np.round(draw(1, 4, 12)) + np.float32(30_000)}
     np.testing.assert_array_equal(result.run(near)["conv"], small.model(y).run(near)["conv"])
+
+
+@pytest.mark.parametrize("op", [Elementwise("tanh"), Softmax(1)])
+def test_a_shift_of_rounded_values_joins_the_weights(op: Op) -> None:
+    conv, w = conv_of(1, no_pads(1))
+    small = SmallModel()
+    part = small.add("part", Slice(1, TDim.of(0), TDim.of(4)), small.add("rounded", op, small.x))
+    y = small.add("conv", conv, small.add("shift", Elementwise("sub"), part, np.float32(3)), w)
+    assert declutter_and_compare(small.model(y), tolerance=1e-5)[1]["affine_before_conv"] == 1
 
 
 @pytest.mark.parametrize(

@@ -297,8 +297,11 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
     assert not reference.judge("y", (reference.native["y"] * np.float16(1.05)), 1).agrees
 
 
-def quantised_layers(bits: int) -> TypedModel:
-    """Six products whose results are rounded to codes, as in a model that was quantised with constant scales."""
+def quantised_layers(bits: int, gain: Array | None = None) -> TypedModel:
+    """Six products whose results are rounded to codes, as in a model that was quantised with constant scales.
+
+    gain  what each channel is multiplied by at the end
+    """
     builder = ModelBuilder(x="1,T,16")
     y, largest = builder["x"], 2.0 ** (bits - 1) - 1
     for layer in range(6):
@@ -307,7 +310,9 @@ def quantised_layers(bits: int) -> TypedModel:
         scaled = builder.apply("mul", product, builder.constant(F(largest / 4)), name=f"scaled{layer}")
         codes = builder.apply("round", scaled, name=f"codes{layer}")
         y = builder.apply("mul", codes, builder.constant(F(4 / largest)), name=f"values{layer}")
-    return builder.model(y)
+    return builder.model(
+        y if gain is None else builder.apply("mul", y, builder.constant(gain), name="gained")
+    )
 
 
 @pytest.mark.parametrize("bits", [12, 16])
@@ -340,6 +345,15 @@ def test_more_or_larger_differences_than_codes_cause_are_wrong(bits: int) -> Non
         wrong = good.copy()
         wrong[0, 200, 5] += steps * step
         assert not reference.judge(name, wrong, 1).agrees
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_codes_of_loud_channels_excuse_nothing_in_a_quiet_one(count: int) -> None:
+    model = quantised_layers(16, np.where(np.arange(16) == 5, F(1e-5), F(1)))
+    reference = ExpectedOutputs.of(model, {"x": normal_noise(1, 400, 16)})
+    wrong = reference.native["gained"].copy()
+    wrong[0, 100 : 100 + count, 5] = 0
+    assert not reference.judge("gained", wrong, 1).agrees
 
 
 def test_a_drift_in_a_sum_over_a_long_stream_is_found() -> None:
