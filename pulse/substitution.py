@@ -49,7 +49,7 @@ class Substitution:
         return TypedFact(self.dtype(fact.dtype), tuple(self.dim(dim) for dim in fact.shape), value)
 
     def keeps(self, fact: TypedFact) -> bool:
-        """Return whether it keeps a fact as it is."""
+        """Return whether ``fact`` returns this fact unchanged; if not, what reads it is wired anew."""
         return True
 
     def op(self, op: Op) -> Op:

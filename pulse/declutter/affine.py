@@ -19,10 +19,8 @@ from pulse.typed import TypedGraph, TypedNode, known_value
 
 MAX_CHANNELS = 1 << 22
 """Maximum number of channels for which a vector of their numbers is made."""
-INTEGER_FUNCTIONS, BOUNDS = ("round", "floor", "ceil", "sign"), ("min", "max", "relu", "abs", "neg")
-"""Functions whose results are integers; functions that only choose among values or change their sign."""
-MAX_STEPS = 64
-"""Maximum number of such nodes that are followed to the one that computes a value."""
+ANY_NUMBER = -1
+"""The arity of functions of any number of inputs; but for sums, they choose among these: the smallest, the largest."""
 
 
 @record(eq=False)
@@ -147,21 +145,18 @@ def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode, _: Elementwise)
 
 
 def _may_be_exact(graph: TypedGraph, outlet: OutletId) -> bool:
-    """Return whether a wire may have values without rounding errors: inputs, codes, and what copies or bounds them.
+    """Return whether a wire may have values without rounding errors: inputs, integers, and what copies or limits them.
 
     A shift of such values, as by the zero point of codes, may cancel most of their digits without an error. Sums of
     the values before the shift have rounding errors in proportion to these values.
     """
-    for _ in range(MAX_STEPS):
-        node = graph.node(outlet)
-        if isinstance(node.op, Source | Const | Cast) or not node.inputs:
-            return True
-        if isinstance(node.op, Elementwise) and node.op.kind in INTEGER_FUNCTIONS:
-            return True
-        if not (node.op.copies or (isinstance(node.op, Elementwise) and node.op.kind in BOUNDS)):
-            return False
-        outlet = node.inputs[0]
-    return True
+    node = graph.node(outlet)
+    while node.op.copies and node.inputs:
+        node = graph.node(node.inputs[0])
+    if isinstance(node.op, Elementwise):
+        row = ELEMENTWISE[node.op.kind]
+        return row.idempotent or (row.arity == ANY_NUMBER and row.signs is None)
+    return isinstance(node.op, Source | Const | Cast)
 
 
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:

@@ -42,6 +42,8 @@ def _has_f16(graph: TypedGraph) -> bool:
 
 
 class _F32ForF16(Substitution):
+    """Replaces f16 by f32 in everything but casts and the reading of bits."""
+
     def dtype(self, dtype: DType) -> DType:
         return F32 if dtype == F16 else dtype
 
@@ -57,7 +59,11 @@ class _F32ForF16(Substitution):
     def wire(
         self, graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId], original: Sequence[TypedFact]
     ) -> list[OutletId]:
-        """Keep conversions from and to f16 between wires of f32."""
+        """Wire a node again; a conversion keeps its own types, between wires of f32.
+
+        From f16 to f16 it copies. Where bits are read as f16 or from f16, and where a number is rounded to f16, the f16
+        is a wire of its own, converted from or to f32.
+        """
         if not isinstance(op, Cast | BitCast):
             return wire(graph, name, op, inputs)
         (operand,), was_f16 = inputs, original[0].dtype == F16

@@ -100,7 +100,7 @@ def test_a_shift_of_exact_values_stays(exact: str | None) -> None:
     np.testing.assert_array_equal(result.run(near)["conv"], small.model(y).run(near)["conv"])
 
 
-@pytest.mark.parametrize("op", [Elementwise("tanh"), Softmax(1)])
+@pytest.mark.parametrize("op", [Elementwise("tanh"), Softmax(1)], ids=["tanh", "softmax"])
 def test_a_shift_of_rounded_values_joins_the_weights(op: Op) -> None:
     conv, w = conv_of(1, no_pads(1))
     small = SmallModel()

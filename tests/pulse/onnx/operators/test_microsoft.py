@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, helper, numpy_helper
 
 import pulse
 from pulse.errors import LoadError, PulseError
@@ -188,6 +188,23 @@ def test_a_quantised_layer_of_a_model_of_chunks_streams() -> None:
 def test_a_layer_quantised_by_its_range_is_refused_likewise() -> None:
     with pytest.raises(PulseError, match="all frames: quantise the model with constant scales"):
         read_onnx(quantised_layer(5)).analyse().pulsify()
+
+
+@pytest.mark.parametrize("name", ["w", "r", "s", "h", "hidden_size"])
+def test_a_quantised_layer_whose_sizes_do_not_fit_is_refused(name: str) -> None:
+    proto = quantised_layer(2)
+    if name == "hidden_size":
+        (attribute,) = proto.graph.node[0].attribute
+        attribute.i = 5
+    elif name == "h":
+        proto.graph.input[1].type.tensor_type.shape.dim[1].dim_value = 2
+    else:
+        (tensor,) = (tensor for tensor in proto.graph.initializer if tensor.name == name)
+        value = numpy_helper.to_array(tensor)
+        longer = np.concatenate([value, value[:, :1]], 1) if value.ndim > 1 else np.tile(value, 2)
+        tensor.CopyFrom(numpy_helper.from_array(longer, name))
+    with pytest.raises(LoadError, match=r"export it again|hidden_size is 5"):
+        read_onnx(proto).analyse()
 
 
 @pytest.mark.parametrize(
