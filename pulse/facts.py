@@ -40,7 +40,9 @@ DTYPES: dict[str, DType] = {
     "u64": np.dtype(np.uint64),
     "bool": np.dtype(np.bool_),
 }
-F32, F64, I32, I64, U8, BOOL = (DTYPES[name] for name in ("f32", "f64", "i32", "i64", "u8", "bool"))
+F16, F32, F64, I32, I64, U8, BOOL = (
+    DTYPES[name] for name in ("f16", "f32", "f64", "i32", "i64", "u8", "bool")
+)
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -60,6 +62,14 @@ def convert_numbers(value: Any, dtype: DType) -> Array | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return cast if np.issubdtype(dtype, np.floating) or np.array_equal(cast, array) else None
+
+
+def widen_f16(array: Array, dtype: DType) -> Array:
+    """Convert f16 to f32 where that is asked for, which is exact; return other arrays unchanged.
+
+    A model in f16 computes in f32; its users may feed it the type of the file.
+    """
+    return array.astype(F32) if array.dtype == F16 and dtype == F32 else array
 
 
 def shape_of(*dims: TDim | Symbol | int) -> Shape:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import FaultError, InputError, PulseError
-from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
+from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text, widen_f16
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import replace_all_failing, tally_in_use
@@ -246,6 +246,7 @@ class OfflineRun:
     def _input(self, name: str, outlet: OutletId, array: Array, arithmetic: Arithmetic) -> Array:
         """Return the value of a wire that is fed. Raises InputError: its type does not fit."""
         expected = self._network.graph.fact(outlet).dtype
+        array = widen_f16(array, expected)
         if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
         return arithmetic.take_input(array)

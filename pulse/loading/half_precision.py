@@ -6,15 +6,13 @@ A ``Cast`` to f16 that a file has is still a rounding.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pulse.facts import DTYPES, F32, Array, DType, TypedFact
+from pulse.facts import F16, F32, Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.ops.elementwise import BitCast, Cast
 from pulse.ops.op import Op
 from pulse.substitution import Substitution
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
-
-F16 = DTYPES["f16"]
 
 
 def with_f32_for_f16(model: TypedNetwork) -> TypedNetwork:

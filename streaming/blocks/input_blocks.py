@@ -7,7 +7,7 @@ from typing import NoReturn, TypeAlias, cast
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array, dtype_name
+from pulse.facts import Array, dtype_name, widen_f16
 from pulse.interface import Port
 from pulse.program.streams.executable import Executable
 from pulse.support.wording import current_spelling, in_python, spell
@@ -79,6 +79,7 @@ class InputBlocks:
             if queue is None:
                 raise InputError(f"{name} is not a streaming input; push {self._describe_inputs()}")
             port = queue.port
+            block = blocks[name] = widen_f16(block, port.dtype)
             if block.shape != port.shape and not queue.fits(block):
                 raise InputError(f"{name}: expected {_port_text(port)}, got shape {list(block.shape)}")
             if block.dtype != port.dtype:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array, dtype_name, shape_text
+from pulse.facts import Array, dtype_name, shape_text, widen_f16
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
 from pulse.support.wording import spell
@@ -56,7 +56,7 @@ def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     if constants.keys() != ports.keys():
         missing = "; ".join(port_text(port) for port in ports.values()) or "none"
         raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
-    copies = {name: np.array(array) for name, array in constants.items()}
+    copies = {name: widen_f16(np.array(array), ports[name].dtype) for name, array in constants.items()}
     for name, array in copies.items():
         if array.shape != ports[name].shape or array.dtype != ports[name].dtype:
             raise InputError(f"expected {port_text(ports[name])}, got {array_text(array)}")
@@ -113,14 +113,15 @@ def _filled_frames(port: Port, fill: float) -> Array:
 
 
 def feeds_by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
-    """Return arrays by name, unchecked; ``feed`` may be an array if there is one port."""
-    if isinstance(feed, np.ndarray) and len(ports) == 1:
-        return {ports[0].name: np.asarray(feed)}
+    """Return arrays by name, f16 as f32, otherwise unchecked; ``feed`` may be an array if there is one port."""
+    dtypes = {port.name: port.dtype for port in ports}
     if isinstance(feed, (dict, Mapping)):
-        return {name: np.asarray(array) for name, array in feed.items()}
-    if len(ports) != 1:
+        arrays = {name: np.asarray(array) for name, array in feed.items()}
+    elif len(ports) == 1:
+        arrays = {ports[0].name: np.asarray(feed)}
+    else:
         raise InputError(f"{len(ports)} inputs stream: feed them by name, {_describe_ports(ports)}")
-    return {ports[0].name: np.asarray(feed)}
+    return {name: widen_f16(array, dtypes.get(name, array.dtype)) for name, array in arrays.items()}
 
 
 def _describe_ports(ports: Sequence[Port]) -> str:

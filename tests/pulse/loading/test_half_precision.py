@@ -11,6 +11,7 @@ import pulse
 from pulse.facts import Array
 from pulse.loading.half_precision import with_f32_for_f16
 from pulse.program.native.native_program import NativeProgram
+from streaming import Session
 from tests.noise import normal_noise
 
 HALF = np.float16
@@ -77,6 +78,22 @@ def test_a_model_in_f16_is_the_one_in_f32_with_these_weights() -> None:
         assert isinstance(program, NativeProgram)
         assert any(row.kernel.endswith("_f16") for row in program.instructions)
     pulse.verify(layers(HALF), 4).require()
+
+
+def test_arrays_of_f16_are_taken_for_f32() -> None:
+    model, x = pulse.load(layers(HALF)), half(1, 8, 8)
+    wide, program = x.astype(np.float32), model.compile(4)
+    for run in (
+        model.analyse().run,
+        lambda x: program.spawn().step(x[..., :4]),
+        lambda x: program.spawn().step({"x": x[..., :4]}),
+        lambda x: program.spawn().flush(x[..., :3])[0],
+        lambda x: program.spawn_many(2).step(np.stack([x[..., :4], x[..., 4:]])),
+        lambda x: Session(program).push(x),
+    ):
+        np.testing.assert_array_equal(run(x)["y"], run(wide)["y"])
+    with pytest.raises(pulse.InputError, match="f64"):
+        program.spawn().step(wide[..., :4].astype(np.float64))
 
 
 def test_f16_is_the_type_of_the_file_itself() -> None:
