@@ -91,9 +91,11 @@ def assert_same_sound(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray
 
 
 def compile_with(*command: str | Path) -> None:
-    """Run a compiler, or skip the test if it is missing."""
+    """Run a compiler, or skip the test if it is missing, or is a launcher such as rustup's without a toolchain."""
     if which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
+    if subprocess.run([command[0], "--version"], capture_output=True).returncode != 0:
+        pytest.skip(f"{command[0]} is installed without a toolchain: {command[0]} --version fails")
     process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stdout + process.stderr
 
