@@ -150,13 +150,20 @@ def _may_be_exact(graph: TypedGraph, outlet: OutletId) -> bool:
     A shift of such values, as by the zero point of codes, may cancel most of their digits without an error. Sums of
     the values before the shift have rounding errors in proportion to these values.
     """
-    node = graph.node(outlet)
-    while node.op.copies and node.inputs:
-        node = graph.node(node.inputs[0])
-    if isinstance(node.op, Elementwise):
-        row = ELEMENTWISE[node.op.kind]
-        return row.idempotent or (row.arity == ANY_NUMBER and row.signs is None)
-    return isinstance(node.op, Source | Const | Cast)
+    waiting, followed = [outlet], set[OutletId]()
+    while waiting:
+        outlet = waiting.pop()
+        node = graph.node(outlet)
+        if isinstance(node.op, Elementwise):
+            row = ELEMENTWISE[node.op.kind]
+            if row.idempotent or (row.arity == ANY_NUMBER and row.signs is None):
+                return True
+        elif isinstance(node.op, Source | Const | Cast):
+            return True
+        elif node.op.copies and outlet not in followed:
+            followed.add(outlet)
+            waiting += node.inputs
+    return False
 
 
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:

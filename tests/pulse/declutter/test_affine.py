@@ -8,6 +8,7 @@ import pytest
 
 from pulse.dim import TDim
 from pulse.facts import Array
+from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
@@ -98,6 +99,18 @@ def test_a_shift_of_exact_values_stays(exact: str | None) -> None:
     assert "affine_before_conv" not in fired
     near = {"x": np.round(draw(1, 4, 12)) + np.float32(30_000)}
     np.testing.assert_array_equal(result.run(near)["conv"], small.model(y).run(near)["conv"])
+
+
+def test_a_shift_stays_if_a_part_of_the_values_is_exact() -> None:
+    conv, w = conv_of(1, no_pads(1))
+    small = SmallModel()
+    parts = [
+        small.add(f"part{index}", Slice(1, TDim.of(0), TDim.of(2)), x)
+        for index, x in enumerate((small.add("rounded", Elementwise("tanh"), small.x), small.x))
+    ]
+    joined = small.add("joined", Concat(1), *parts)
+    y = small.add("conv", conv, small.add("shift", Elementwise("sub"), joined, np.float32(3)), w)
+    assert "affine_before_conv" not in declutter_and_compare(small.model(y), tolerance=1e-5)[1]
 
 
 @pytest.mark.parametrize("op", [Elementwise("tanh"), Softmax(1)], ids=["tanh", "softmax"])
