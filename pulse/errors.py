@@ -145,14 +145,20 @@ class Refusal:
 
 
 class PulsifyError(PulseError):
-    """A model, or a pulse, that cannot be streamed; ``refusals`` has one entry per failing node."""
+    """A model, or a pulse, that cannot be streamed.
 
-    def __init__(self, message: str, refusals: Sequence[Refusal] = ()) -> None:
-        self.message, self.refusals = printable(message), tuple(refusals)
+    refusals  one for each failing node
+    advice    a way out for the model as a whole, in place of one for each node; empty if there is none
+    """
+
+    def __init__(self, message: str, refusals: Sequence[Refusal] = (), advice: str = "") -> None:
+        self.message, self.refusals, self.advice = printable(message), tuple(refusals), printable(advice)
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        return "\n".join([self.message, *(f"  {refusal}" for refusal in self.refusals)])
+        return "\n".join(
+            filter(None, [self.message, *(f"  {refusal}" for refusal in self.refusals), self.advice])
+        )
 
-    def __reduce__(self) -> tuple[type["PulsifyError"], tuple[str, tuple[Refusal, ...]]]:
-        return type(self), (self.message, self.refusals)
+    def __reduce__(self) -> tuple[type["PulsifyError"], tuple[str, tuple[Refusal, ...], str]]:
+        return type(self), (self.message, self.refusals, self.advice)

@@ -1,6 +1,7 @@
 """What ops require of the dims and axes of their inputs, and the shapes that follow."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
@@ -67,6 +68,20 @@ def _broadcast(dims: Sequence[TDim], subject: str) -> TDim:
     for dim in longer:
         result = dim if result == 1 else unify(result, dim, subject)
     return result
+
+
+def constant_quotient(length: TDim, frames: TDim) -> Fraction | None:
+    """Return ``length / frames`` if that is the same number for all values of the symbols."""
+    if length.is_const and frames.is_const:
+        return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
+    shared = length.symbols & frames.symbols
+    if len(shared) != 1:
+        return None
+    (symbol,) = shared
+    slope = frames.slope(symbol)
+    ratio = length.slope(symbol) / slope if slope else Fraction(0)
+    same = ratio > 0 and length * ratio.denominator == frames * ratio.numerator
+    return ratio if same else None
 
 
 def at_most_one(dim: TDim, other: TDim) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact, volume
-from pulse.ops.dims import require_at_least
+from pulse.ops.dims import constant_quotient, require_at_least
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.resize_sampling import Sampling
 from pulse.ops.work import NO_WORK, Work
@@ -74,7 +74,7 @@ class Interpolate(Op):
             )
         if axis != self.axis:
             return Pointwise((axis,))
-        ratio = self.ratio
+        ratio = self.ratio or constant_quotient(self.length, inputs[0].shape[axis])
         if ratio is None:
             return Whole(
                 f"its factor, {self.length} frames of {inputs[0].shape[axis]}, depends on the length of the stream",

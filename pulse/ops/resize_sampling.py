@@ -33,6 +33,12 @@ ROUNDING: dict[NearestMode, Callable[[Array, int], Array]] = {
 """``number / over`` as an integer, exactly."""
 
 
+def simple_fraction(number: float) -> Fraction:
+    """Return the simplest fraction that is this float32."""
+    simple = Fraction(number).limit_denominator(1000)
+    return simple if np.float32(float(simple)) == np.float32(number) else Fraction(number)
+
+
 def linear(distance: Array) -> Array:
     """Return the weight of a frame at a distance from a position, on straight lines."""
     return np.clip(1 - np.abs(distance), 0, None)

@@ -11,11 +11,12 @@ from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.pulsify.faults import add_fault_counters, fault_waits
 from pulse.pulsify.graph_builder import PulsedGraphBuilder
+from pulse.pulsify.multiples import advice_for_multiple, in_multiples
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.pulsify.preparation import prepare_model
 from pulse.pulsify.receptive_fields import receptive_fields
 from pulse.pulsify.schedule import Scheduler
-from pulse.pulsify.stream_relations import relate
+from pulse.pulsify.stream_relations import StreamRelations, relate
 from pulse.pulsify.stream_wires import AnyWire, FreeWire, MirroredWire, StreamWire
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
@@ -56,15 +57,10 @@ def pulsify(
         raise PulsifyError(
             f"{spell('max_context', max_context)} is not a positive number of frames; give 1 or more"
         )
-    typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
-    if any(node.op.normalises_scores for node in typed.graph.nodes):
-        from pulse.pulsify.bands.attention import band_attention
-
-        banded = band_attention(typed, stream, max_context)
-        typed, refused = banded.model, banded.refused
-        if banded.limited:
-            typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
-    related = relate(typed, stream, refused)
+    try:
+        typed, related = _relate(model, stream, max_context)
+    except PulsifyError as error:
+        raise _with_advice(error, model, stream, max_context) from None
     frames = related.fit(typed.graph, pulse, min_pulse)
     wiring = PulsedGraphBuilder(Graph[PulsedFact, Op](), stream, frames)
     scheduler = Scheduler(typed, related, wiring, {})
@@ -96,6 +92,36 @@ def pulsify(
         awaited=fault_waits(wiring, checks),
         checks=checks,
     )
+
+
+def _relate(
+    model: TypedNetwork, stream: Symbol, max_context: int | None
+) -> tuple[TypedNetwork, StreamRelations]:
+    """Return the model as only streaming needs it, and how its nodes stream. Raises PulsifyError: some cannot."""
+    typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
+    if any(node.op.normalises_scores for node in typed.graph.nodes):
+        from pulse.pulsify.bands.attention import band_attention
+
+        banded = band_attention(typed, stream, max_context)
+        typed, refused = banded.model, banded.refused
+        if banded.limited:
+            typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
+    return typed, relate(typed, stream, refused)
+
+
+def _with_advice(
+    error: PulsifyError, model: TypedNetwork, stream: Symbol, max_context: int | None
+) -> PulsifyError:
+    """Return the refusal of a model; with a way out if the model streams over multiples of a number of frames."""
+    grouped = in_multiples(model, stream) if error.refusals else None
+    if grouped is None:
+        return error
+    multiple, groups = grouped
+    try:
+        _relate(groups, groups.find_symbol(stream.name), max_context)
+    except PulsifyError:
+        return error
+    return PulsifyError(error.message, error.refusals, advice_for_multiple(model, stream, multiple))
 
 
 def _pulsed_ids(typed: TypedNetwork, wiring: PulsedGraphBuilder) -> dict[int, list[int]]:

@@ -14,10 +14,19 @@ from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
+from pulse.ops.dims import constant_quotient
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate, Polyphase
-from pulse.ops.resize_sampling import ROUNDING, WHOLE, Coordinates, Crop, NearestMode, Sampling
+from pulse.ops.resize_sampling import (
+    ROUNDING,
+    WHOLE,
+    Coordinates,
+    Crop,
+    NearestMode,
+    Sampling,
+    simple_fraction,
+)
 from pulse.ops.shape import Expand, Transpose, with_dim
 from pulse.ops.slice import Slice
 from pulse.support.wording import spell
@@ -65,11 +74,11 @@ def _plan(node: NodeContext) -> ResizedAxes:
         if scales:
             if not MIN_SCALE <= scales[index] <= 1 / MIN_SCALE:
                 raise node.error(f"scale {scales[index]} is not between {MIN_SCALE:g} and {1 / MIN_SCALE:g}")
-            ratio = _ratio(scales[index])
+            ratio = simple_fraction(scales[index])
             if ratio != 1 or axis in cropped:
                 plan[axis] = shape[axis] * ratio.numerator // ratio.denominator, ratio
         elif sizes[index] != shape[axis] or axis in cropped:
-            plan[axis] = sizes[index], _quotient(sizes[index], shape[axis])
+            plan[axis] = sizes[index], constant_quotient(sizes[index], shape[axis])
     return plan
 
 
@@ -99,26 +108,6 @@ def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Seq
         axis: (TDim.of(int(count * ratio + Fraction(1, 2))), ratio)
         for axis, count in zip(axes, map(int, frames))
     }
-
-
-def _ratio(scale: float) -> Fraction:
-    """Return the simplest fraction that is this float32."""
-    simple = Fraction(scale).limit_denominator(1000)
-    return simple if np.float32(float(simple)) == np.float32(scale) else Fraction(scale)
-
-
-def _quotient(length: TDim, frames: TDim) -> Fraction | None:
-    """Return ``length / frames`` if that is the same number for all values of the symbols."""
-    if length.is_const and frames.is_const:
-        return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
-    shared = length.symbols & frames.symbols
-    if len(shared) != 1:
-        return None
-    (symbol,) = shared
-    slope = frames.slope(symbol)
-    ratio = length.slope(symbol) / slope if slope else Fraction(0)
-    same = ratio > 0 and length * ratio.denominator == frames * ratio.numerator
-    return ratio if same else None
 
 
 def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
@@ -153,7 +142,7 @@ def _crop(node: NodeContext, axis: int) -> Crop:
     axes, region = _axes(node), node.numbers(1, "region of interest").ravel()
     if region.size != 2 * len(axes) or not np.isfinite(region).all():
         raise node.error(f"its region of interest must be {2 * len(axes)} numbers, two for each axis")
-    start, end = (_ratio(float(region[axes.index(axis) + offset])) for offset in (0, len(axes)))
+    start, end = (simple_fraction(float(region[axes.index(axis) + offset])) for offset in (0, len(axes)))
     return start, end
 
 

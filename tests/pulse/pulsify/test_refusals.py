@@ -1,5 +1,6 @@
 """Nodes that cannot stream are refused by name, all at once, with the reason and a way out."""
 
+import pickle
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,12 +12,15 @@ from pulse.dim import TDim
 from pulse.errors import PulseError, PulsifyError, Refusal
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
 from pulse.ops.pool import Pool
 from pulse.ops.reduce import Reduce
+from pulse.ops.resize import Interpolate
+from pulse.ops.resize_sampling import Coordinates, Sampling
 from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from pulse.pulsify.driver import pulsify
@@ -223,3 +227,28 @@ def test_inputs_that_do_not_determine_the_length_are_refused() -> None:
     builder = ModelBuilder(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):
         pulsify(builder.model(builder.apply("relu", builder["x"])))
+
+
+def lines_between_quarters(frames: str, quarter: str, coordinates: Coordinates) -> TypedModel:
+    """Straight lines between every fourth frame, as many as half of the frames."""
+    builder = ModelBuilder(x=f"1,2,{frames}")
+    every_fourth = builder.add("fourth", Slice(2, TDim.of(0), 4 * builder.dim(quarter), 4), builder["x"])
+    lines = Interpolate(2, builder.dim(frames) // 2, None, Sampling(coordinates, None))
+    return builder.model(builder.add("y", lines, every_fourth))
+
+
+def test_a_number_of_frames_that_would_suit_is_named() -> None:
+    """Lines from T/4 to T/2 frames stream if T is always a multiple of 4."""
+    with pytest.raises(PulsifyError, match="its factor, T/2 frames of T/4, depends") as caught:
+        lines_between_quarters("T", "T/4", "half_pixel").pulsify()
+    error = caught.value
+    assert error.advice == 'it streams if T is always a multiple of 4: inputs={"x": "1,2,4*T"}'
+    assert str(error).endswith(error.advice)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    pulse.verify(lines_between_quarters("4*T", "T", "half_pixel"), pulse=2).require()
+
+
+def test_no_number_is_named_where_none_helps() -> None:
+    with pytest.raises(PulsifyError, match="its factor, T/2 frames of T/4, depends") as caught:
+        lines_between_quarters("T", "T/4", "align_corners").pulsify()
+    assert not caught.value.advice
