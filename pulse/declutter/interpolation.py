@@ -29,7 +29,7 @@ from pulse.typed import TypedGraph, TypedNode, known_value
 COORDINATES: tuple[Coordinates, ...] = ("asymmetric", "half_pixel")
 ROUNDINGS: tuple[NearestMode, ...] = ("floor", "round_prefer_ceil")
 MAX_DENOMINATOR = 32
-"""The largest denominator of positions of which the whole part is taken: f32 rounds none of the first 2**18 to another."""
+"""The largest denominator of positions whose whole part is taken: f32 rounds none of the first 2**18 to another one."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Sums, products and extremes of f32, and the indices of the extremes."""
+"""Sums, products and extremes, of f32 in vectors and of other types in f64; the indices of the extremes of f32."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -144,6 +144,39 @@ def reduce(row: ReduceRow) -> None:
         else:
             result = reduced_prod(p, count, stride)
         y[rows_y[m]] = result * scale
+
+
+class Reduce64Row(ReduceRow):
+    """The same of elements in f64, which other types become: exact for integers up to 2**53."""
+
+    x: Operand = reads("f64")
+    y: Operand = writes("f64")
+
+
+@device
+def reduce64_elements(x: Pointer, count: int, stride: int, kind: int) -> float:
+    """Reduce elements in f64 that are ``stride`` apart, one after the other."""
+    r = 0.0 if kind == SUM else -np.inf if kind == MAX else np.inf if kind == MIN else 1.0
+    for i in range(count):
+        v = x[i * stride]
+        if kind == SUM:
+            r = add(r, v)
+        elif kind == MAX:
+            r = maximum(r, v)
+        elif kind == MIN:
+            r = minimum(r, v)
+        else:
+            r *= v
+    return r
+
+
+@kernel
+def reduce64(row: Reduce64Row) -> None:
+    """Compute row by row."""
+    x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
+    count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
+    for m in range(rows):
+        y[rows_y[m]] = reduce64_elements(x + rows_x[m], count, stride, kind) * scale
 
 
 @device

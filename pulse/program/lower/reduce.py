@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from pulse.errors import CompileError
+from pulse.facts import F64, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
@@ -27,6 +28,8 @@ LAST_FUNCTIONS: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp":
 """The function of the result."""
 REDUCTION_CODES = {"max": MAX, "min": MIN, "prod": PROD}
 """The kind of a row; sums of squares are ``SQUARES``, all others ``SUM``."""
+INTEGER_REDUCTIONS = ("sum", "mean", "max", "min", "l1", "l2", "sum_square")
+"""The reductions of integers whose results rarely exceed what f64 holds exactly."""
 ELEMENTWISE = {SUM: "add", MAX: "max", MIN: "min", PROD: "mul"}
 """The elementwise function that reduces two tensors."""
 MAX_UNROLLED_ROW = 4
@@ -41,7 +44,12 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
     if lowering.pending_functions(source) and op.kind in SQUARE_REDUCTIONS:
         lowering.include_pending(source)
         source, squares = lowering.graph.node(source).inputs[0], True
-    x = lowering.require_f32(lowering.value(source), "a reduction")
+    x = lowering.value(source)
+    has_own_kernel = x.dtype == np.float32
+    if not has_own_kernel:
+        if x.dtype.kind != "f" and op.kind not in INTEGER_REDUCTIONS:
+            raise lowering.no_kernel(f"this reduction of {dtype_name(x.dtype)}")
+        x = _in_float64(lowering, x)
     largest = None
     if op.kind == "log_sum_exp":
         largest = _reduce(lowering, x, op.axes, MAX, None)
@@ -53,16 +61,30 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
         x = emit_chain(lowering, x, FIRST_FUNCTIONS[op.kind])
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
-    plain = op.kind not in LAST_FUNCTIONS
+    plain = op.kind not in LAST_FUNCTIONS and has_own_kernel
     code = SQUARES if squares else REDUCTION_CODES.get(op.kind, SUM)
     y = _reduce(lowering, x, op.axes, code, (outlet, op.keepdims) if plain else None, scale)
     if not plain:
         chain = Chain()
-        result = chain.apply(LAST_FUNCTIONS[op.kind], (chain.load(y),))
+        result = chain.load(y)
+        if op.kind in LAST_FUNCTIONS:
+            result = chain.apply(LAST_FUNCTIONS[op.kind], (result,))
         if largest is not None:
             chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
-        y = _store_temporary(lowering, chain, y)
+        y = lowering.allocate_temporary(y.shape, lowering.fact(outlet).dtype, y.order)
+        store_chain(lowering, chain, y)
     return [y if plain else _reshape(y, op.axes, op.keepdims)]
+
+
+def _in_float64(lowering: Lowering, x: Value) -> Value:
+    """Return the tensor in f64: itself or a copy."""
+    if x.dtype == np.float64:
+        return x
+    chain = Chain()
+    chain.load(x)
+    target = lowering.allocate_temporary(x.shape, F64, x.order)
+    store_chain(lowering, chain, target)
+    return target
 
 
 def _store_temporary(lowering: Lowering, chain: Chain, like: Value) -> Value:
@@ -99,7 +121,7 @@ def _reduce(
         for axis in kept_axes
         if x.strides[axis] == 1 and y.strides[kept_axes.index(axis)] == 1 and x.shape[axis] > 1
     ]
-    if contiguous_axes:
+    if contiguous_axes and x.dtype == np.float32:
         run = contiguous_axes[0]
         rows = [axis for axis in kept_axes if axis != run]
         lowering.emit(
@@ -124,8 +146,9 @@ def _reduce(
         steps = [source.strides[axis] for axis in kept_axes]
         _combine(lowering, [source.view(y.shape, steps, k * step) for k in range(count)], code, scale, y)
         return result
+    row_class = kernels.ReduceRow if x.dtype == np.float32 else kernels.Reduce64Row
     lowering.emit(
-        kernels.ReduceRow(
+        row_class(
             x=source,
             y=y,
             M=y.size,

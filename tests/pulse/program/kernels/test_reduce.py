@@ -7,7 +7,7 @@ import pytest
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.pool import PoolRow
-from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM, ArgReduceRow, ReduceRow
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM, ArgReduceRow, Reduce64Row, ReduceRow
 from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import run_both
 
@@ -103,6 +103,30 @@ def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows
         x=x, y=y, M=rows, rows_x=starts, rows_y=ends, R=count, stride=stride, kind=kind, scale=-2.0
     )
     assert_close_on_both_machines(row, want)
+
+
+@pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD], ids=NAMES.get)
+@pytest.mark.parametrize("special", [False, True])
+@in_one_test("stride", [1, 3])
+@in_one_test("count", [0, 1, 7, 33])
+def test_reductions_in_f64_agree_with_numpy(kind: int, special: bool, stride: int, count: int) -> None:
+    x, y = floats((3, count, stride), special).astype(np.float64), np.full(6, 5, np.float64)
+    want = y.copy()
+    with np.errstate(invalid="ignore"):
+        want[::2] = reduce_axis(x[:, :, 0], kind, -2.0)
+    row = Reduce64Row(
+        x=x,
+        y=y,
+        M=3,
+        rows_x=np.arange(3) * count * stride,
+        rows_y=np.arange(3) * 2,
+        R=count,
+        stride=stride,
+        kind=kind,
+        scale=-2.0,
+    )
+    for results in run_both(row):
+        np.testing.assert_allclose(results["y"], want, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", [MAX, MIN], ids=NAMES.get)
