@@ -110,6 +110,12 @@ class Session:
         return self._input_blocks.max_pending_frames
 
     @property
+    def completed_frames(self) -> int:
+        """Frames of the symbol by which ``flush`` continued the inputs with zeros."""
+        end = self._state.clock.end
+        return 0 if end is None else max(0, end - self.frames_in)
+
+    @property
     def pulses(self) -> int:
         """Pulses run."""
         self._count_direct_pulses()
@@ -171,10 +177,11 @@ class Session:
         self._check_open("push")
         self._input_blocks.check(x)
 
-    def flush(self, fill: float = 0.0) -> dict[str, Array]:
+    def flush(self, fill: float = 0.0, complete: bool = False) -> dict[str, Array]:
         """End the stream. Returns the remaining frames, and the outputs that are known only now.
 
-        fill     the value that pads the last pulse; no returned frame depends on it
+        fill      the value that pads the last pulse; no returned frame depends on it
+        complete  continue the inputs with zeros until the model takes the length, such as a multiple of a number
         Returns  every output: the rest if it streams, else the whole
         Raises   InputError: the inputs end at different times, or the model does not take this length; then the
                  stream continues. Also if it has already been flushed.
@@ -185,9 +192,9 @@ class Session:
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), state.mark()
         try:
             self._begin_change()
-            results = state.flush(input_blocks.pending_arrays(), fill)
+            results = state.flush(input_blocks.pending_arrays(), fill, complete=complete)
             input_blocks.clear()
-            output_trim.end = state.clock.end
+            output_trim.end, output_trim.completed = state.clock.end, self.completed_frames
             outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
             self._end_change()
             return outputs

@@ -84,6 +84,16 @@ def constant_quotient(length: TDim, frames: TDim) -> Fraction | None:
     return ratio if same else None
 
 
+def multiple_of(dim: TDim) -> int:
+    """Return k if a length is the largest multiple of k that is at most a symbol, ``k * (T // k)``; 1 for the symbol
+    itself, 0 for other lengths.
+    """
+    if len(dim.terms) != 1 or len(dim.symbols) != 1 or dim.const:
+        return 0
+    (symbol,), factor = dim.symbols, dim.terms[0][1]
+    return factor if factor > 0 and dim == TDim.of(symbol) // factor * factor else 0
+
+
 def at_most_one(dim: TDim, other: TDim) -> bool:
     """Return whether the first dim is at most 1, and not certainly equal to the other."""
     is_zero_or_one = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes

@@ -18,8 +18,8 @@ MAX_MULTIPLE = 1 << 16
 
 
 def in_multiples(model: TypedNetwork, symbol: Symbol) -> tuple[int, TypedNetwork] | None:
-    """Return the number by which all divisions of a model's lengths by constants are exact, and the model in which the
-    symbol counts groups of that many frames. None if there are no divisions, or if they do not fit.
+    """Return the number by which all divisions of a model's lengths by constants are exact, and the model that takes
+    the largest multiple of it that is at most the symbol. None if there are no divisions, or if that does not fit.
     """
     dims = (dim for node in model.graph.nodes for outlet in node.outputs for dim in outlet.fact.shape)
     divisors = {divisor for dim in set(dims) for divisor in _divisors(dim, symbol)}
@@ -27,7 +27,7 @@ def in_multiples(model: TypedNetwork, symbol: Symbol) -> tuple[int, TypedNetwork
     if not 1 < multiple <= MAX_MULTIPLE:
         return None
     scope = SymbolScope()
-    terms = Terms(scope, {symbol: scope.symbol(symbol.name) * multiple})
+    terms = Terms(scope, {symbol: TDim.of(scope.symbol(symbol.name)) // multiple * multiple})
     try:
         terms.assume(model.scope)
         return multiple, declutter(terms.model(model))
@@ -37,10 +37,10 @@ def in_multiples(model: TypedNetwork, symbol: Symbol) -> tuple[int, TypedNetwork
 
 def advice_for_multiple(model: TypedNetwork, symbol: Symbol, multiple: int) -> str:
     """Return how a user declares that a symbol is a multiple of a number."""
-    groups = TDim.of(symbol) * multiple
+    frames = TDim.of(symbol) // multiple * multiple
     facts = {node.name: node.outputs[0].fact for node in model.graph.nodes if isinstance(node.op, Source)}
     shapes = {
-        name: ",".join(str(dim.subs({symbol: groups})) for dim in fact.shape)
+        name: ",".join(str(dim.subs({symbol: frames})) for dim in fact.shape)
         for name, fact in facts.items()
         if fact.symbolic_axes(symbol)
     }

@@ -13,6 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
+from pulse.ops.dims import multiple_of
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -39,6 +40,7 @@ class FileRun:
     written    the audio files that were written
     events     the number of events; None if frames were written
     padded     input -> frames of zeros after its data, if that ended before the others
+    completed  frames of zeros after the last ones, since the model does not take every length
     """
 
     frames: int
@@ -50,6 +52,7 @@ class FileRun:
     written: tuple[WrittenAudio, ...] = ()
     events: int | None = None
     padded: Mapping[str, int] = field(default_factory=dict[str, int])
+    completed: int = 0
 
 
 class _TimedSession:
@@ -121,7 +124,7 @@ def stream_audio(
     with ExitStack() as stack:
         for route in routes:
             if route.target.is_audio:
-                keeps_length = all(port.length == source.length for port in route.ports)
+                keeps_length = all(_is_as_long(port, source) for port in route.ports)
                 outs.append(AudioOutput(stack, route, reader, rate_hz, streams, keeps_length))
             else:
                 outs.append(FramesOutput(stack, route, rate_hz))
@@ -144,7 +147,13 @@ def stream_audio(
         written=tuple(out.written for out in outs if isinstance(out, AudioOutput)),
         events=sum(counts) if counts else None,
         padded=feed.padded,
+        completed=sessions[0].session.completed_frames,
     )
+
+
+def _is_as_long(port: Port, source: Port) -> bool:
+    """Return whether an output has as many frames as an input, if the model takes the length."""
+    return port.length == source.length or all(map(multiple_of, (port.length, source.length)))
 
 
 class _Feed:
@@ -180,7 +189,7 @@ class _Feed:
         for blocks in self._audio.fill(self._end()):
             yield from self._push(blocks, self._missing_zeros())
         self.padded |= self._audio.padded
-        yield [timed.session.flush() for timed in self._sessions]
+        yield [timed.session.flush(complete=True) for timed in self._sessions]
 
     def _push(
         self, blocks: Mapping[str, Samples], frames: Mapping[str, Array]
@@ -270,10 +279,16 @@ def stream_arrays(
             out.write([ready])
             symbols += program.pulse
             advance(min(symbols, total), total)
-        out.write([timer.session.flush()])
+        out.write([timer.session.flush(complete=True)])
     elapsed_s = time.perf_counter() - start_s
     return FileRun(
-        timer.session.frames_in, 1, out.nonfinite, timer.latency, elapsed_s, events=out.event_count
+        timer.session.frames_in,
+        1,
+        out.nonfinite,
+        timer.latency,
+        elapsed_s,
+        events=out.event_count,
+        completed=timer.session.completed_frames,
     )
 
 

@@ -20,9 +20,10 @@ TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str,
 class OutputTrim:
     """The outputs of one stream.
 
-    program  the program of the stream
-    pulses   the number of pulses whose results have been taken
-    end      frames of the symbol in the whole stream; None until it has ended
+    program    the program of the stream
+    pulses     the number of pulses whose results have been taken
+    end        frames of the symbol in the whole stream; None until it has ended
+    completed  those at its end that are zeros, with which the stream was completed; outputs leave out as many
     """
 
     def __init__(self, program: Executable) -> None:
@@ -41,6 +42,7 @@ class OutputTrim:
         """Begin a new stream."""
         self.pulses = 0
         self.end: int | None = None
+        self.completed = 0
         self._sent_frames: Mapping[str, int] = {port.name: 0 for port in self._streaming}
         self._passthrough_pulses = 0
         """Pulses whose results were delivered unchanged and are not yet counted in ``_sent_frames``."""
@@ -69,6 +71,7 @@ class OutputTrim:
     def rewind(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
         self.pulses, self.end, self._sent_frames, self._held_back, self._last = mark
+        self.completed = 0
         self._passthrough_pulses = 0
 
     def take(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
@@ -163,7 +166,8 @@ class OutputTrim:
     def _known_total(self, port: Port) -> int:
         """Return the number of frames of an output known to exist, given the input so far."""
         frames = self.pulses * self.program.pulse if self.end is None else self.end
-        return max(0, port.length.eval({self.program.model.symbol: frames}))
+        left_out = int(self.completed * port.rate)
+        return max(0, port.length.eval({self.program.model.symbol: frames}) - left_out)
 
     def _final_output(self, port: Port) -> Array:
         """Return an output that does not stream: all of it, or its last frames if it has a time axis."""

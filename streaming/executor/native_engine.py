@@ -194,7 +194,7 @@ class NativeQueue(NotCopyable):
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:
         self._state.clock.pulse = self._collected
-        return self._state.end(rest)
+        return self._state.end(rest, complete=True)
 
     def close(self) -> None:
         self._engine.leave(self, self._table_index)

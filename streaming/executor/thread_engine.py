@@ -122,7 +122,7 @@ class ThreadQueue(NotCopyable):
                 self._in_flight -= 1
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:
-        return self._state.end(rest)
+        return self._state.end(rest, complete=True)
 
     def close(self) -> None:
         with self._changed:

@@ -6,12 +6,12 @@ from warnings import warn
 
 import numpy as np
 
-from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import is_sound_shape
 from pulse.interface import Interface, Port
 from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import RATE_KEY, stated_rate_hz
+from pulse.ops.dims import multiple_of
 from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.record import record
@@ -226,10 +226,13 @@ def _takes_sound(model: LoadedModel) -> bool:
         ports = [port for port in program.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed_model, model.symbol
-    stream = TDim.of(typed.find_symbol(symbol))
+    stream = typed.find_symbol(symbol)
     facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
     return bool(facts) and all(
-        fact.dtype == np.float32 and stream in fact.shape and is_sound_shape(fact.shape) for fact in facts
+        fact.dtype == np.float32
+        and is_sound_shape(fact.shape)
+        and any(stream in dim.symbols and multiple_of(dim) for dim in fact.shape)
+        for fact in facts
     )
 
 

@@ -90,6 +90,9 @@ class FileReport(Report):
         pairs += self._latency_pairs()
         if result.events is not None:
             pairs.append(("events", f"{result.events:,}"))
+        if result.completed:
+            frames = f"{result.completed:,} frames of zeros follow the last one"
+            pairs.append(("completed", f"{frames}: the model does not take every length"))
         if self.snr_db is not None:
             before_db, after_db = self.snr_db
             pairs.append(("SNR", f"{before_db:.1f} dB before, {after_db:.1f} dB after"))
@@ -110,6 +113,7 @@ class FileReport(Report):
             "clipped_samples": sum(file.clipping.total for file in files),
             "clipping": [count for file in files for count in file.clipping.as_list()],
             "events": result.events,
+            "completed_frames": result.completed,
             "nonfinite_values": result.nonfinite,
             "warnings": self.warnings,
             "elapsed_s": result.elapsed_s,

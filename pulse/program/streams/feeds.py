@@ -89,6 +89,15 @@ def frame_counts(ports: Sequence[Port], arrays: Feed) -> dict[str, int]:
     return {port.name: arrays[port.name].shape[port.axis or 0] for port in ports}
 
 
+def extended(ports: Sequence[Port], arrays: Feed, missing: Mapping[str, int]) -> dict[str, Array]:
+    """Return the arrays, each with as many frames of zeros after it as it lacks."""
+    longer: dict[str, Array] = {}
+    for port in ports:
+        shape = [missing[port.name] if axis == port.axis else size for axis, size in enumerate(port.shape)]
+        longer[port.name] = np.concatenate([arrays[port.name], np.zeros(shape, port.dtype)], port.axis or 0)
+    return longer
+
+
 def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict[str, Array]]:
     """Split frames into as few whole pulses as possible, with ``fill`` after the last frame of each input."""
     counts = frame_counts(ports, arrays)

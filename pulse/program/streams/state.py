@@ -2,7 +2,7 @@
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,12 @@ from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.ops.clock import Clock
 from pulse.program.machine.array_step import ArrayStep, StreamFlags
-from pulse.program.streams.ending import stream_end
+from pulse.program.streams.ending import missing_frames, stream_end
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import (
     Feed,
     copy_constants,
+    extended,
     filled_pulse,
     frame_counts,
     named_pulses,
@@ -219,41 +220,47 @@ class State(ABC):
         rest: Feed | Array | None = None,
         fill: float = 0.0,
         after: Callable[[], None] | None = None,
+        complete: bool = False,
     ) -> list[dict[str, Array]]:
         """End the stream after ``rest`` (less than a pulse, or nothing) and run the remaining pulses.
 
         Of several inputs one may have more frames left, if its length allows it. Missing frames are padded with
-        ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
+        ``fill``, which reaches no valid output frame. ``after`` is called after each pulse. ``complete`` continues the
+        inputs with zeros until the model takes the length, such as a multiple of a number.
         Raises InputError: ``rest`` does not match the ports, or the model needs another length. FaultError as in
         ``step``. After any other exception nothing has changed.
         """
         self._require_whole()
         mark = self.mark()
         try:
-            return self._run_to_end(rest, fill, after)
+            return self._run_to_end(self.end(rest, fill, complete), after)
         except FaultError:
             raise
         except BaseException:
             self.rewind(mark)
             raise
 
-    def _run_to_end(
-        self, rest: Feed | Array | None, fill: float, after: Callable[[], None] | None
-    ) -> list[dict[str, Array]]:
+    def _run_to_end(self, feeds: Sequence[Feed], after: Callable[[], None] | None) -> list[dict[str, Array]]:
         """Do the work of ``flush``; separate, since Python 3.13 moves a loop's jump out of a ``try`` around it."""
         results: list[dict[str, Array]] = []
-        for feed in self.end(rest, fill):
+        for feed in feeds:
             results.append(self.advance(feed))
             if after is not None:
                 after()
         return results
 
-    def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
+    def end(
+        self, rest: Feed | Array | None = None, fill: float = 0.0, complete: bool = False
+    ) -> list[dict[str, Array]]:
         """Fix the end of the stream; return the remaining pulses. Arguments and InputError as in ``flush``."""
         self.check_open(frames=0)
         arrays = named_rest(self._streaming, rest)
         counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
         totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
+        if complete:
+            missing = missing_frames(self._streaming, totals, symbol, self.program.model.assumptions)
+            arrays = extended(self._streaming, arrays, missing)
+            totals = {name: total + missing[name] for name, total in totals.items()}
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
@@ -362,7 +369,7 @@ class State(ABC):
             if assumption.symbols <= env.keys() and not assumption.eval(env):
                 raise InputError(
                     f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "
-                    "which the model needs: end it at another frame"
+                    "which the model needs: end it at another frame, or complete it by complete=True of flush"
                 )
 
     def _check(self, feed: Feed | Array) -> Feed:

@@ -214,7 +214,7 @@ class LaneStream(NotCopyable):
 
         Raises InputError: inputs end at different times, or the model does not take this length
         """
-        frames = self._session.flush()
+        frames = self._session.flush(complete=True)
         encoder, session = self._messages, self._session
         streaming = {name: array for name, array in frames.items() if name not in encoder.final_names}
         messages: list[OutgoingMessage] = [

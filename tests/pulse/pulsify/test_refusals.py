@@ -242,10 +242,10 @@ def test_a_number_of_frames_that_would_suit_is_named() -> None:
     with pytest.raises(PulsifyError, match="its factor, T/2 frames of T/4, depends") as caught:
         lines_between_quarters("T", "T/4", "half_pixel").pulsify()
     error = caught.value
-    assert error.advice == 'it streams if T is always a multiple of 4: inputs={"x": "1,2,4*T"}'
+    assert error.advice == 'it streams if T is always a multiple of 4: inputs={"x": "1,2,4*(T/4)"}'
     assert str(error).endswith(error.advice)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    pulse.verify(lines_between_quarters("4*T", "T", "half_pixel"), pulse=2).require()
+    pulse.verify(lines_between_quarters("4*(T/4)", "T/4", "half_pixel"), pulse=8).require()
 
 
 def test_no_number_is_named_where_none_helps() -> None:

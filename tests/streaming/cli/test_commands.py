@@ -254,7 +254,7 @@ def test_the_rate_is_the_models_or_given_or_assumed(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("streaming.session.Session.flush", interrupt)

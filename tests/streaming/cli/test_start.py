@@ -60,7 +60,7 @@ def test_a_terminated_run_leaves_no_file(tmp_path: Path) -> None:
         f"import os, signal, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['pulse', 'run']\n"
         "import streaming.session as session\n"
         "sys.argv += ['--backend', 'numpy']\n"
-        "session.Session.flush = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "session.Session.flush = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)\n"
         "from streaming.cli import main; main()"
     )
     assert result.returncode == 143

@@ -1,0 +1,133 @@
+"""Streams of models that take only multiples of a number of frames: wherever the input ends, zeros complete it.
+
+The outputs are those of the input with the zeros, without as many frames at their end.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+import soundfile
+from onnx import ModelProto
+
+import pulse as library
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program
+from streaming import Session
+from streaming.executor import Executor
+from tests.agreement import assert_outputs_close
+from tests.noise import normal_noise
+from tests.pulse.cases.build import model, node
+from tests.streaming.command import pulse, report
+from tests.streaming.executor.streams import blocks, collect, join_pieces
+from tests.streaming.live.runs import runs
+from tests.streaming.models import TypedBuilder, both_backends, cached_program, ending_model, two_rate_model
+
+GROUP, PULSE, FRAMES = 8, 16, 51
+"""The last group has 3 frames, the last pulse too."""
+
+
+def grouped() -> ModelProto:
+    """x [1, T] -> y [1, T] and mean [1, T/8]: each group of 8 frames times a matrix, and its mean."""
+    weights = np.arange(GROUP * GROUP, dtype=np.float32).reshape(GROUP, GROUP) / 50
+    nodes = [
+        node("Reshape", "x groups", "in_groups"),
+        node("MatMul", "in_groups weights", "mixed"),
+        node("Reshape", "mixed flat", "y"),
+        node("ReduceMean", "mixed", "mean", axes=[2], keepdims=0),
+    ]
+    shapes = {"groups": np.array([1, -1, GROUP]), "flat": np.array([1, -1])}
+    example = np.zeros((1, 2 * GROUP), np.float32)
+    return model(nodes, {"x": example}, {**shapes, "weights": weights}, stream={"x": 1}, outputs="y mean")
+
+
+@cache
+def grouped_program(backend: str = "numba") -> Program:
+    return library.stream(grouped(), pulse=PULSE, backend=backend)
+
+
+def expected(x: Array) -> dict[str, Array]:
+    """The outputs for the input with zeros after it; y without as many frames."""
+    zeros = -x.shape[1] % GROUP
+    outputs = library.load(grouped()).analyse().run(np.pad(x, ((0, 0), (0, zeros))))
+    return {"y": outputs["y"][:, : x.shape[1]], "mean": outputs["mean"]}
+
+
+@both_backends
+@pytest.mark.parametrize("frames", [FRAMES, 48, 47, 1, 7, 0, PULSE - 1])
+def test_a_session_completes_its_last_group(frames: int, backend: str) -> None:
+    session, x = Session(grouped_program(backend)), normal_noise(1, frames)
+    pieces = [session.push(x), session.flush(complete=True)]
+    assert_outputs_close(join_pieces(pieces, session.program), expected(x))
+    assert session.completed_frames == -frames % GROUP
+    assert session.frames_in == frames
+
+
+def test_a_session_refuses_another_length_unless_it_is_told_to_complete_it() -> None:
+    session, x = Session(grouped_program()), normal_noise(1, FRAMES)
+    first = session.push(x)
+    with pytest.raises(InputError, match=r"51 frames of T .* the model needs: .*complete=True of flush"):
+        session.flush()
+    assert_outputs_close(join_pieces([first, session.flush(complete=True)], session.program), expected(x))
+
+
+def test_a_declared_multiple_is_completed_too() -> None:
+    """The shape says what the model takes; then no length of the stream has 51 frames."""
+    builder = TypedBuilder()
+    x = builder.source("x", f"1,{GROUP}*(T/{GROUP}),f32")
+    session = Session(builder.finish(y=x).pulsify(pulse=PULSE).compile("numpy"))
+    session.push(normal_noise(1, FRAMES))
+    with pytest.raises(
+        InputError, match=r"x has 51 frames, but the model takes 8\*\(T/8\) of them: end after 48 or 56"
+    ):
+        session.flush()
+    assert session.flush(complete=True)["y"].shape == (1, FRAMES - FRAMES // PULSE * PULSE)
+
+
+def test_streams_that_are_too_short_or_end_apart_are_not_completed() -> None:
+    session = Session(cached_program(ending_model, 4, "numpy"))
+    session.push(normal_noise(1, 2))
+    with pytest.raises(InputError, match=r"2 frames of T does not satisfy \(T>=3\)"):
+        session.flush(complete=True)
+    session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    session.push({"fast": normal_noise(1, 1, 12), "slow": normal_noise(1, 1, 2)})
+    with pytest.raises(InputError, match="the inputs end at different times"):
+        session.flush(complete=True)
+
+
+@both_backends
+def test_an_executor_completes_its_streams(backend: str) -> None:
+    """The engine is the one of its backend."""
+
+    async def run() -> list[dict[str, Array]]:
+        async with (
+            Executor(program) as executor,
+            executor.stream(blocks(x, 1, (20,))) as stream,
+        ):
+            return await collect(stream)
+
+    program, x = grouped_program(backend), normal_noise(1, FRAMES)
+    assert_outputs_close(join_pieces(anyio.run(run), program), expected(x))
+
+
+def test_a_live_run_completes_its_stream() -> None:
+    x = normal_noise(FRAMES, 1)
+    with runs(grouped_program(), block=FRAMES, records=True) as (host, live):
+        host.run(x)
+    assert_outputs_close(live.outputs.flush()[0], expected(x.T))
+
+
+def test_a_file_is_completed_and_keeps_its_length(tmp_path: Path) -> None:
+    paths = tmp_path / "model.onnx", tmp_path / "in.wav", tmp_path / "out.wav", tmp_path / "mean.npy"
+    paths[0].write_bytes(grouped().SerializeToString())
+    x = 0.05 * normal_noise(1, FRAMES)
+    soundfile.write(paths[1], x[0], 16_000, subtype="FLOAT")
+    routes = "--out", f"y={paths[2]}", "--out", f"mean={paths[3]}"
+    assert report("run", paths[0], paths[1], *routes, "--pulse", PULSE)["completed_frames"] == 5
+    outputs = {"y": soundfile.read(paths[2], dtype="float32")[0][None], "mean": np.load(paths[3])}
+    assert_outputs_close(outputs, expected(x))
+    text = pulse("run", paths[0], paths[1], paths[2], "--pulse", PULSE).output
+    assert "5 frames of zeros follow the last one" in text
