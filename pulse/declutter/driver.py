@@ -11,7 +11,6 @@ from pulse.declutter.caches import CACHES
 from pulse.declutter.common_subexpressions import COMMON
 from pulse.declutter.conditions import CONDITIONS
 from pulse.declutter.crops import CROPS
-from pulse.declutter.interpolation import INTERPOLATION
 from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
@@ -35,7 +34,6 @@ DECLUTTER: tuple[Rewrite, ...] = (
     *PADS,
     *CROPS,
     *SINGLE_ENTRIES,
-    *INTERPOLATION,
     *AFFINE,
     *CACHES,
     *COMMON,

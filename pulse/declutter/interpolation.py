@@ -1,8 +1,9 @@
-"""Interpolation that an exporter wrote as lookups at computed positions.
+"""Interpolation that an exporter wrote as lookups at computed positions: read as one op.
 
 PyTorch's exporter writes linear interpolation as ``x[i] + (x[i + 1] - x[i]) * share``, where ``i`` is the whole part of
 a position, and ``share`` the rest of it. If the positions are evenly spaced, the lookups in the whole stream become one
-``Interpolate``, whose frames come from a window.
+``Interpolate``, whose frames come from a window. Its positions are exact: a scale of 0.33333334 is 1/3, as in a
+``Resize``, where f32 loses digits of positions that are far from the start.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pulse.declutter.driver import declutter_and_count
 from pulse.declutter.rewrite import Rewrite, first_output
 from pulse.dim import TDim
 from pulse.facts import is_symbolic
@@ -20,11 +22,11 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.resize import Interpolate
 from pulse.ops.resize_sampling import Coordinates, NearestMode, Sampling, simple_fraction
-from pulse.ops.shape import Transpose
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNode, known_value
+from pulse.typed import TypedGraph, TypedNetwork, TypedNode, known_value
 
 COORDINATES: tuple[Coordinates, ...] = ("asymmetric", "half_pixel")
 ROUNDINGS: tuple[NearestMode, ...] = ("floor", "round_prefer_ceil")
@@ -33,10 +35,13 @@ MAX_DENOMINATOR = 32
 
 
 @record
-class Positions:
-    """Positions among the frames of an input: ``slope * j + offset`` for output frame j, at least ``low``.
+class FramePositions:
+    """Positions among the frames of an input: ``slope * j + offset`` for output frame j.
 
+    slope   the distance of two neighbours
+    offset  the first one, if it is not limited
     length  the number of output frames
+    low     what lower positions are replaced by; None: nothing
     """
 
     slope: Fraction
@@ -44,12 +49,12 @@ class Positions:
     length: TDim
     low: Fraction | None = None
 
-    def shift(self, number: Fraction) -> "Positions":
+    def shift(self, number: Fraction) -> "FramePositions":
         """Return the positions with a number added."""
         low = None if self.low is None else self.low + number
         return replace(self, offset=self.offset + number, low=low)
 
-    def scale(self, factor: Fraction) -> "Positions | None":
+    def scale(self, factor: Fraction) -> "FramePositions | None":
         """Return the positions times a number; None if it is not positive."""
         low = None if self.low is None else self.low * factor
         return (
@@ -58,7 +63,7 @@ class Positions:
             else None
         )
 
-    def limit(self, number: Fraction) -> "Positions":
+    def limit(self, number: Fraction) -> "FramePositions":
         """Return the positions, none of them below a number."""
         return replace(self, low=number if self.low is None else max(self.low, number))
 
@@ -96,12 +101,22 @@ class Positions:
         return None
 
 
-def _find_positions(graph: TypedGraph, outlet: OutletId) -> Positions | None:
+def _same_vector(graph: TypedGraph, outlet: OutletId) -> OutletId:
+    """Return the first wire with the same numbers in the same shape, before axes came and went."""
+    first, earlier = outlet, outlet
+    while isinstance(graph.node(earlier).op, AddAxis | RemoveAxis | Reshape):
+        earlier = graph.node(earlier).inputs[0]
+        if graph.fact(earlier).rank == 1 and graph.fact(earlier).agrees(graph.fact(outlet)):
+            first = earlier
+    return first
+
+
+def _find_positions(graph: TypedGraph, outlet: OutletId) -> FramePositions | None:
     """Return the positions that a wire of numbers holds; None if it is computed in another way."""
-    node = graph.node(outlet)
+    node = graph.node(_same_vector(graph, outlet))
     match node.op:
         case Range(start, step, length):
-            return Positions(Fraction(step), Fraction(start), length) if step > 0 else None
+            return FramePositions(Fraction(step), Fraction(start), length) if step > 0 else None
         case Cast(dtype) if np.issubdtype(dtype, np.floating):
             return _find_positions(graph, node.inputs[0])
         case Elementwise(kind) if kind in ("add", "sub", "mul", "div", "max") and len(node.inputs) == 2:
@@ -113,7 +128,7 @@ def _find_positions(graph: TypedGraph, outlet: OutletId) -> Positions | None:
             return None
 
 
-def _change_positions(graph: TypedGraph, kind: str, left: OutletId, right: OutletId) -> Positions | None:
+def _change_positions(graph: TypedGraph, kind: str, left: OutletId, right: OutletId) -> FramePositions | None:
     number = _find_number(graph, right)
     if number is None and kind in ("add", "mul", "max"):
         left, number = right, _find_number(graph, left)
@@ -174,20 +189,17 @@ class Lookup:
 
     gather     the lookup
     transpose  what follows it; None if nothing does
+    indices    the numbers of the frames
     """
 
     gather: TypedNode
     transpose: TypedNode | None
+    indices: OutletId
 
     @property
     def source(self) -> OutletId:
         """The wire whose frames are looked up."""
         return self.gather.inputs[0]
-
-    @property
-    def indices(self) -> OutletId:
-        """The numbers of the frames."""
-        return self.gather.inputs[1]
 
     @property
     def axis(self) -> int:
@@ -214,7 +226,7 @@ def _find_lookup(graph: TypedGraph, outlet: OutletId) -> Lookup | None:
     gather = graph.node(node.inputs[0]) if transpose is not None else node
     if not isinstance(gather.op, Gather) or graph.fact(gather.inputs[1]).rank != 1:
         return None
-    lookup = Lookup(gather, transpose)
+    lookup = Lookup(gather, transpose, _same_vector(graph, gather.inputs[1]))
     return None if lookup.frames(graph).is_const else lookup
 
 
@@ -242,7 +254,7 @@ def _without_limits(graph: TypedGraph, outlet: OutletId) -> OutletId:
 def _is_integer_part(graph: TypedGraph, outlet: OutletId, position: OutletId) -> bool:
     node = graph.node(outlet)
     is_cast = isinstance(node.op, Cast) and np.issubdtype(node.op.dtype, np.integer)
-    return is_cast and node.inputs[0] == position
+    return is_cast and _same_vector(graph, node.inputs[0]) == _same_vector(graph, position)
 
 
 def _is_next_frame(graph: TypedGraph, outlet: OutletId, first: OutletId, frames: TDim) -> bool:
@@ -253,7 +265,12 @@ def _is_next_frame(graph: TypedGraph, outlet: OutletId, first: OutletId, frames:
             continue
         for number, step in _operands(graph, follower, "add"):
             value = known_value(graph, step)
-            if number == first and value is not None and value.size == 1 and value.item() == 1:
+            if (
+                _same_vector(graph, number) == first
+                and value is not None
+                and value.size == 1
+                and value.item() == 1
+            ):
                 return True
     return False
 
@@ -292,7 +309,7 @@ def _is_share(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
         return False
     for position, whole in _operands(graph, _without_limits(graph, outlet), "sub"):
         cast = graph.node(whole)
-        is_whole = isinstance(cast.op, Cast) and cast.inputs[0] == lookup.indices
+        is_whole = isinstance(cast.op, Cast) and _same_vector(graph, cast.inputs[0]) == lookup.indices
         if is_whole and _is_integer_part(graph, lookup.indices, position):
             return True
     return False
@@ -308,8 +325,14 @@ def _take_nearest(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | Non
 
 def _only_looks_up(graph: TypedGraph, indices: OutletId) -> bool:
     """Return whether nothing but lookups reads these numbers; else they may be a part of linear interpolation."""
-    readers = graph.outlet(indices).successors
-    return all(isinstance(graph.nodes[reader.node].op, Gather) for reader in readers)
+    for reader in graph.outlet(indices).successors:
+        node = graph.nodes[reader.node]
+        if isinstance(node.op, AddAxis | RemoveAxis | Reshape):
+            if not _only_looks_up(graph, first_output(node)):
+                return False
+        elif not isinstance(node.op, Gather):
+            return False
+    return True
 
 
 def _resample(graph: TypedGraph, node: TypedNode, lookup: Lookup, op: Gather | None) -> Patch | None:
@@ -353,3 +376,14 @@ INTERPOLATION = (
         (Gather,),
     ),
 )
+
+
+def with_interpolation(model: TypedNetwork) -> TypedNetwork:
+    """Return the model with ``Interpolate`` in place of such lookups; the model itself if it has none.
+
+    This is part of reading a model, not of ``declutter``: what it returns is what a stream has to equal.
+    """
+    if not any(isinstance(node.op, Range) for node in model.graph.nodes):
+        return model
+    rewritten, applied = declutter_and_count(model, INTERPOLATION)
+    return rewritten if applied else model

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from pulse.chunks.call_planning import find_candidates
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import CallPlan, Chunking
+from pulse.declutter.interpolation import with_interpolation
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.half_precision import with_f32_for_f16
@@ -103,8 +104,8 @@ def _has_states(call: TypedModel) -> bool:
 
 
 def _analyse(model: Model | TypedModel) -> TypedModel:
-    """Analyse; f16 becomes f32, in which programs compute."""
-    return model_of(with_f32_for_f16(_analyse_unchanged(model)))
+    """Analyse; f16 becomes f32, in which programs compute, and lookups that interpolate one op."""
+    return model_of(with_interpolation(with_f32_for_f16(_analyse_unchanged(model))))
 
 
 def _analyse_unchanged(model: Model | TypedModel) -> TypedModel:

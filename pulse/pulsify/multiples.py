@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from math import lcm
 
 from pulse.declutter.driver import declutter
+from pulse.declutter.interpolation import with_interpolation
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.dim.atoms import Div
 from pulse.dim.tdim import Atom
@@ -30,7 +31,7 @@ def in_multiples(model: TypedNetwork, symbol: Symbol) -> tuple[int, TypedNetwork
     terms = Terms(scope, {symbol: TDim.of(scope.symbol(symbol.name)) // multiple * multiple})
     try:
         terms.assume(model.scope)
-        return multiple, declutter(terms.model(model))
+        return multiple, declutter(with_interpolation(terms.model(model)))
     except PulseError:  # the advice is left out; the refusal of the model itself has been made
         return None
 

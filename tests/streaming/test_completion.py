@@ -30,7 +30,7 @@ GROUP, PULSE, FRAMES = 8, 16, 51
 """The last group has 3 frames, the last pulse too."""
 
 
-def grouped() -> ModelProto:
+def grouping_model() -> ModelProto:
     """x [1, T] -> y [1, T] and mean [1, T/8]: each group of 8 frames times a matrix, and its mean."""
     weights = np.arange(GROUP * GROUP, dtype=np.float32).reshape(GROUP, GROUP) / 50
     nodes = [
@@ -45,33 +45,35 @@ def grouped() -> ModelProto:
 
 
 @cache
-def grouped_program(backend: str = "numba") -> Program:
-    return library.stream(grouped(), pulse=PULSE, backend=backend)
+def grouping_program(backend: str = "numba") -> Program:
+    return library.stream(grouping_model(), pulse=PULSE, backend=backend)
 
 
-def expected(x: Array) -> dict[str, Array]:
+def expected_outputs(x: Array) -> dict[str, Array]:
     """The outputs for the input with zeros after it; y without as many frames."""
     zeros = -x.shape[1] % GROUP
-    outputs = library.load(grouped()).analyse().run(np.pad(x, ((0, 0), (0, zeros))))
+    outputs = library.load(grouping_model()).analyse().run(np.pad(x, ((0, 0), (0, zeros))))
     return {"y": outputs["y"][:, : x.shape[1]], "mean": outputs["mean"]}
 
 
 @both_backends
 @pytest.mark.parametrize("frames", [FRAMES, 48, 47, 1, 7, 0, PULSE - 1])
 def test_a_session_completes_its_last_group(frames: int, backend: str) -> None:
-    session, x = Session(grouped_program(backend)), normal_noise(1, frames)
+    session, x = Session(grouping_program(backend)), normal_noise(1, frames)
     pieces = [session.push(x), session.flush(complete=True)]
-    assert_outputs_close(join_pieces(pieces, session.program), expected(x))
+    assert_outputs_close(join_pieces(pieces, session.program), expected_outputs(x))
     assert session.completed_frames == -frames % GROUP
     assert session.frames_in == frames
 
 
-def test_a_session_refuses_another_length_unless_it_is_told_to_complete_it() -> None:
-    session, x = Session(grouped_program()), normal_noise(1, FRAMES)
+def test_a_session_completes_only_on_request() -> None:
+    session, x = Session(grouping_program()), normal_noise(1, FRAMES)
     first = session.push(x)
     with pytest.raises(InputError, match=r"51 frames of T .* the model needs: .*complete=True of flush"):
         session.flush()
-    assert_outputs_close(join_pieces([first, session.flush(complete=True)], session.program), expected(x))
+    assert_outputs_close(
+        join_pieces([first, session.flush(complete=True)], session.program), expected_outputs(x)
+    )
 
 
 def test_a_declared_multiple_is_completed_too() -> None:
@@ -87,7 +89,7 @@ def test_a_declared_multiple_is_completed_too() -> None:
     assert session.flush(complete=True)["y"].shape == (1, FRAMES - FRAMES // PULSE * PULSE)
 
 
-def test_streams_that_are_too_short_or_end_apart_are_not_completed() -> None:
+def test_short_streams_and_unequal_inputs_are_not_completed() -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(normal_noise(1, 2))
     with pytest.raises(InputError, match=r"2 frames of T does not satisfy \(T>=3\)"):
@@ -109,25 +111,25 @@ def test_an_executor_completes_its_streams(backend: str) -> None:
         ):
             return await collect(stream)
 
-    program, x = grouped_program(backend), normal_noise(1, FRAMES)
-    assert_outputs_close(join_pieces(anyio.run(run), program), expected(x))
+    program, x = grouping_program(backend), normal_noise(1, FRAMES)
+    assert_outputs_close(join_pieces(anyio.run(run), program), expected_outputs(x))
 
 
 def test_a_live_run_completes_its_stream() -> None:
     x = normal_noise(FRAMES, 1)
-    with runs(grouped_program(), block=FRAMES, records=True) as (host, live):
+    with runs(grouping_program(), block=FRAMES, records=True) as (host, live):
         host.run(x)
-    assert_outputs_close(live.outputs.flush()[0], expected(x.T))
+    assert_outputs_close(live.outputs.flush()[0], expected_outputs(x.T))
 
 
 def test_a_file_is_completed_and_keeps_its_length(tmp_path: Path) -> None:
     paths = tmp_path / "model.onnx", tmp_path / "in.wav", tmp_path / "out.wav", tmp_path / "mean.npy"
-    paths[0].write_bytes(grouped().SerializeToString())
+    paths[0].write_bytes(grouping_model().SerializeToString())
     x = 0.05 * normal_noise(1, FRAMES)
     soundfile.write(paths[1], x[0], 16_000, subtype="FLOAT")
     routes = "--out", f"y={paths[2]}", "--out", f"mean={paths[3]}"
     assert report("run", paths[0], paths[1], *routes, "--pulse", PULSE)["completed_frames"] == 5
     outputs = {"y": soundfile.read(paths[2], dtype="float32")[0][None], "mean": np.load(paths[3])}
-    assert_outputs_close(outputs, expected(x))
+    assert_outputs_close(outputs, expected_outputs(x))
     text = pulse("run", paths[0], paths[1], paths[2], "--pulse", PULSE).output
     assert "5 frames of zeros follow the last one" in text

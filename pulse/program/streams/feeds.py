@@ -89,7 +89,7 @@ def frame_counts(ports: Sequence[Port], arrays: Feed) -> dict[str, int]:
     return {port.name: arrays[port.name].shape[port.axis or 0] for port in ports}
 
 
-def extended(ports: Sequence[Port], arrays: Feed, missing: Mapping[str, int]) -> dict[str, Array]:
+def continue_with_zeros(ports: Sequence[Port], arrays: Feed, missing: Mapping[str, int]) -> dict[str, Array]:
     """Return the arrays, each with as many frames of zeros after it as it lacks."""
     longer: dict[str, Array] = {}
     for port in ports:

@@ -17,8 +17,8 @@ from pulse.program.streams.ending import missing_frames, stream_end
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import (
     Feed,
+    continue_with_zeros,
     copy_constants,
-    extended,
     filled_pulse,
     frame_counts,
     named_pulses,
@@ -259,7 +259,7 @@ class State(ABC):
         totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
         if complete:
             missing = missing_frames(self._streaming, totals, symbol, self.program.model.assumptions)
-            arrays = extended(self._streaming, arrays, missing)
+            arrays = continue_with_zeros(self._streaming, arrays, missing)
             totals = {name: total + missing[name] for name, total in totals.items()}
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)

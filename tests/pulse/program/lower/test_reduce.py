@@ -15,7 +15,7 @@ OF_ALL_TYPES = ("Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare")
 FLOATS_ONLY = ("Prod", "LogSum", "LogSumExp")
 
 
-def reduced(kind: str, dtype: int, axis: int, keepdims: int) -> onnx.ModelProto:
+def reduction_model(kind: str, dtype: int, axis: int, keepdims: int) -> onnx.ModelProto:
     """Values of a type, whose sizes are at most some hundreds, reduced along one axis: [T, 9, 3] to f32."""
     axes, inputs = {"axes": [axis]}, "values"
     if kind == "Sum":
@@ -28,8 +28,8 @@ def reduced(kind: str, dtype: int, axis: int, keepdims: int) -> onnx.ModelProto:
         node(f"Reduce{kind}", inputs, "reduced", keepdims=keepdims, **axes),
         node("Cast", "reduced", to=onnx.TensorProto.FLOAT),
     ]
-    given = {"nine": np.array(9, np.float32), **({"axis": np.array([axis])} if kind == "Sum" else {})}
-    return model(nodes, {"x": X}, given, stream={"x": 0})
+    constants = {"nine": np.array(9, np.float32), **({"axis": np.array([axis])} if kind == "Sum" else {})}
+    return model(nodes, {"x": X}, constants, stream={"x": 0})
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def reduced(kind: str, dtype: int, axis: int, keepdims: int) -> onnx.ModelProto:
 @in_one_test("axis", [1, 2])
 @in_one_test("keepdims", [0, 1])
 def test_reductions_of_other_types_are_exact(kind: str, dtype: str, axis: int, keepdims: int) -> None:
-    proto = reduced(kind, onnx.TensorProto.DataType.Value(dtype), axis, keepdims)
+    proto = reduction_model(kind, onnx.TensorProto.DataType.Value(dtype), axis, keepdims)
     pulse.verify(proto, pulse=4, lengths=(1, 11)).require()
     program = pulse.stream(proto, pulse=4)
     assert isinstance(program, NativeProgram)
@@ -52,7 +52,7 @@ def test_reductions_of_other_types_are_exact(kind: str, dtype: str, axis: int, k
 
 @pytest.mark.parametrize("kind", FLOATS_ONLY)
 def test_reductions_of_integers_that_f64_may_round_are_refused(kind: str) -> None:
-    proto = reduced(kind, onnx.TensorProto.INT64, 1, 1)
+    proto = reduction_model(kind, onnx.TensorProto.INT64, 1, 1)
     with pytest.raises(
         CompileError, match=r"reduced \(reduce_\w+\): no kernel for this reduction of i64; use backend"
     ):
