@@ -49,11 +49,11 @@ def _slice_before_transpose(
 def _crop_pad(graph: TypedGraph, node: TypedNode, op: Slice, source: TypedNode, pad: Pad) -> Patch | None:
     """Shorten the padding by the frames of it that the slice drops.
 
-    Slices along an axis of a constant size stay: kernels read several of them in place from one padded tensor.
+    Slices of a padded axis of a constant size stay: kernels read several of them in place from one padded tensor.
     """
     before, after = pad.pads[op.axis]
     size = graph.fact(source.inputs[0]).shape[op.axis]
-    if size.is_const:
+    if size.is_const and before.is_const and after.is_const:
         return None
     cut = before if op.start.prove_ge(before).yes else op.start
     if not before.prove_ge(cut).yes:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
+from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 from pulse.torch.replacements.loop_values import (
     are_alike,
     are_equal,
@@ -16,7 +17,6 @@ from pulse.torch.replacements.loop_values import (
     first_step_computes,
     is_frame,
 )
-from pulse.torch.replacements.loops import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 
 LOOP_ADVICE = (
     "a loop over time is exported if each step does the same with a frame of this step and with what the step before "

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.torch.replacements.loops import LOOP_DOMAIN, FrameLoop
+from pulse.torch.replacements.loop_steps import LOOP_DOMAIN, FrameLoop
 
 
 def is_frame(value: Any) -> bool:

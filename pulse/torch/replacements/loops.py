@@ -8,57 +8,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from pulse.torch.replacements.whole_numbers import WholeNumber
+from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
+from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop, LoopStep
 
-EXPORTED_STEPS = 8
-"""Steps of a loop that are exported."""
-LOOP_DOMAIN = "pulse.loops"
-"""The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
 _MARK = "_pulse_loop_step"
-
-
-class LoopStep(WholeNumber):
-    """The position of a frame in a step of a loop: an integer with the loop it belongs to, and the step's index."""
-
-    loop: "FrameLoop"
-    index: int
-
-    @classmethod
-    def of(cls, loop: "FrameLoop", index: int, position: int | None = None) -> "LoopStep":
-        step = cls(loop.first + index if position is None else position)
-        step.loop, step.index = loop, index
-        return step
-
-    def __add__(self, other: Any) -> Any:
-        """Return a later position in the same step; a plain number if the other one is a size."""
-        return LoopStep.of(self.loop, self.index, +self + +other) if isinstance(other, int) else +self + other
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return LoopStep.of(self.loop, self.index, +self - +other) if isinstance(other, int) else +self - other
-
-    @property
-    def offset(self) -> int:
-        """How many positions it is after the index of the step; the same in all steps."""
-        return +self - self.index
-
-
-class FrameLoop(NamedTuple):
-    """A loop over frames.
-
-    loop_index  the index of the loop among all loops
-    frames      the number of frames, a size
-    origin      the file and the line of the loop
-    first       the position of the first step's frame: ``range(1, T)`` begins with frame 1
-    """
-
-    loop_index: int
-    frames: Any
-    origin: str
-    first: int = 0
 
 
 @dataclass
@@ -87,6 +42,7 @@ class FrameLoops:
         self._unbound: dict[str, FrameLoop] = {}
         self._written: dict[int, WrittenFrames] = {}
         self._real: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._growing, self._first_frames = GrowingFrames(), FirstFrames()
         self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}
         self.all_loops: list[FrameLoop] = []
         self._joined: set[int] = set()
@@ -146,8 +102,11 @@ class FrameLoops:
                 return self._unbind(*args, **named)
             case "split":
                 return self._split(*args, **named)
-            case "stack" | "cat" | "concat" if self.all_loops:
+            case "stack" if self.all_loops:
                 return self._join(name, *args, **named)
+            case "cat" | "concat" if self.all_loops:
+                grown = self._grow(*args, **named)
+                return self._join("cat", *args, **named) if grown is None else grown
             case _:
                 return None
 
@@ -207,9 +166,51 @@ class FrameLoops:
                 if self._torch.is_tensor(leaf):
                     setattr(leaf, _MARK, max(loop_steps))
 
+    def record_write(self, tensor: Any, value: Any) -> None:
+        """Mark a tensor to a part of which a result that depends on frames has been written."""
+        self.record([tensor, value], {}, tensor)
+
+    def _grow(self, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
+        """Return ``cat([y, frame])`` of a step of a loop: after the last one all frames; None for other calls."""
+        if len(tensors) != 2:
+            return None
+        (before, frame), dim = tensors, dim if axis is None else axis
+        loop_step, previous = getattr(frame, _MARK, None), getattr(before, _MARK, None)
+        if loop_step is None or (previous is not None and previous[0] != loop_step[0]):
+            return None
+        grown = self._growing.grow(before, frame, dim, loop_step[1], previous and previous[1])
+        if grown is None:
+            return None
+        result = self._join("cat", grown.frames, grown.axis) if len(grown.frames) == EXPORTED_STEPS else None
+        if result is None:
+            result = self._record_and_return(self._torch.cat([before, frame], dim), frame)
+        elif grown.before is not None and grown.before.shape[grown.axis] != 0:
+            result = self._torch.cat([grown.before, result], dim)
+        self._growing.keep(grown, result)
+        return result
+
+    def _last_grown(self, x: Any, entries: list[Any]) -> Any:
+        """Return ``y[..., -1, …]`` or ``y[..., -1:, …]`` of what has grown by a frame; None for other indices."""
+        grown = self._growing.find(x)
+        places = [place for place, entry in enumerate(entries) if entry not in (slice(None), ...)]
+        if grown is None or len(places) != 1 or grown.frames[-1].shape[grown.axis] != 1:
+            return None
+        (place,), frame = places, grown.frames[-1]
+        if entries[place] not in (-1, slice(-1, None)) or self._axis(x, entries, place) != grown.axis:
+            return None
+        return (
+            frame
+            if isinstance(entries[place], slice)
+            else self._record_and_return(frame.squeeze(grown.axis), frame)
+        )
+
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
+        if not any(self._torch.is_tensor(entry) for entry in entries):
+            last = self._last_grown(x, entries)
+            if last is not None:
+                return last
         step_places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
         if len(step_places) != 1 or any(self._torch.is_tensor(entry) for entry in entries):
             return None
@@ -231,6 +232,9 @@ class FrameLoops:
     def _frame_of_step(self, x: Any, axis: int, step: LoopStep) -> Any:
         """Return the frame at the position of a step; None if x does not have a frame for each step."""
         axis %= x.dim()
+        first = self._first_frames.find(x, axis, +step) if +step < step.loop.first == 1 else None
+        if first is not None:
+            return first
         written = self._written.get(id(x))
         if written is not None and written.axis == axis:
             position = +step
@@ -299,6 +303,8 @@ class FrameLoops:
             for entry in entries
             if not isinstance(entry, LoopStep)
         )
+        if not step_places:
+            self._note_first_frame(y, entries, value)
         if len(step_places) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
         axis = self._axis(y, entries, step_places[0])
@@ -328,6 +334,21 @@ class FrameLoops:
             del self._written[id(y)]
             self._end(loop)
         return True
+
+    def _note_first_frame(self, y: Any, entries: list[Any], value: Any) -> None:
+        """Remember ``y[..., n, …] = value`` for a loop that begins after frame n."""
+        places = [place for place, entry in enumerate(entries) if type(entry) is int and entry >= 0]
+        others = [entry for place, entry in enumerate(entries) if place not in places]
+        if len(places) != 1 or not all(entry in (slice(None), ...) for entry in others):
+            return
+        axis = self._axis(y, entries, places[0])
+        if (
+            axis is not None
+            and self._torch.is_tensor(value)
+            and isinstance(y.shape[axis], self._torch.SymInt)
+        ):
+            frame = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]])
+            self._first_frames.write(y, axis, entries[places[0]], frame)
 
     def _end(self, loop: FrameLoop) -> None:
         """End the loop, whose frames are joined: those that are unbound from here on belong to another one."""

@@ -151,9 +151,60 @@ def counted_frames(self: Any, x: Any) -> Any:
     return torch.stack(means, 1)
 
 
+def grown_frames(self: Any, x: Any) -> Any:
+    """Each step joins its result to those before: to no frame, and without any tensor at first."""
+    h, grown, states = torch.zeros(1, 8), x.new_zeros(1, 0, 8), None
+    for t in range(x.shape[1]):
+        h = torch.tanh(self.inner(x[:, t]) + 0.5 * h)
+        grown = torch.cat([grown, h[:, None]], 1)
+        states = h[None] if states is None else torch.cat((states, h[None]), dim=0)
+    return grown, states
+
+
+def grown_by_the_last(self: Any, x: Any) -> Any:
+    """Each step reads the last frame that was joined, with its axis and without; one frame is there before."""
+    wide = narrow = torch.ones(1, 1, 3)
+    for t in range(x.shape[1]):
+        wide = torch.cat([wide, 0.5 * wide[:, -1:] + x[:, t : t + 1]], 1)
+        narrow = torch.cat([narrow, (0.5 * narrow[:, -1] + x[:, t])[:, None]], 1)
+    return wide[:, 1:], narrow[:, 1:]
+
+
+def smoothed_in_place(self: Any, x: Any) -> Any:
+    """The first frame is written before the loop."""
+    y = torch.zeros_like(x)
+    y[:, 0] = x[:, 0]
+    for t in range(1, x.shape[1]):
+        y[:, t] = 0.9 * y[:, t - 1] + 0.1 * x[:, t]
+    return y
+
+
+def rolled_buffers(self: Any, x: Any) -> Any:
+    """Buffers of past frames to whose end each step writes."""
+    rolled, moved, outputs = torch.zeros(1, 4, 3), torch.zeros(1, 3, 5), list[Any]()
+    for t in range(x.shape[1]):
+        rolled = torch.roll(rolled, -1, 1)
+        rolled[:, -1] = x[:, t]
+        moved[:, :, :-1] = moved[:, :, 1:].clone()
+        moved[:, :, -1] = x[:, t]
+        outputs.append(self.inner(rolled.mean(1) + moved[..., 0]))
+    return torch.stack(outputs, 1)
+
+
+def first_step_computes_more(self: Any, x: Any) -> Any:
+    return torch.stack(
+        [self.inner(x[:, t]) if t else self.inner(x[:, t]).exp() for t in range(x.shape[1])], 1
+    )
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        pytest.param(first_step_computes_more, marks=pytest.mark.slow),
+        grown_frames,
+        grown_by_the_last,
+        smoothed_in_place,
+        rolled_buffers,
         first_frame_by_number,
         states_before_and_after,
         counted_frames,
@@ -214,7 +265,7 @@ def growing_means(self: Any, x: Any) -> Any:
 
 def changing_step(self: Any, x: Any) -> Any:
     return torch.stack(
-        [self.inner(x[:, t]) if t else self.inner(x[:, t]).exp() for t in range(x.shape[1])], 1
+        [self.inner(x[:, t]).exp() if t == 2 else self.inner(x[:, t]) for t in range(x.shape[1])], 1
     )
 
 
