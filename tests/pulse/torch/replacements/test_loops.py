@@ -191,16 +191,9 @@ def rolled_buffers(self: Any, x: Any) -> Any:
     return torch.stack(outputs, 1)
 
 
-def first_step_computes_more(self: Any, x: Any) -> Any:
-    return torch.stack(
-        [self.inner(x[:, t]) if t else self.inner(x[:, t]).exp() for t in range(x.shape[1])], 1
-    )
-
-
 @pytest.mark.parametrize(
     "forward",
     [
-        pytest.param(first_step_computes_more, marks=pytest.mark.slow),
         grown_frames,
         grown_by_the_last,
         smoothed_in_place,
