@@ -112,8 +112,7 @@ class Session:
     @property
     def completed_frames(self) -> int:
         """Frames of the symbol by which ``flush`` continued the inputs with zeros."""
-        end = self._state.clock.end
-        return 0 if end is None else max(0, end - self.frames_in)
+        return self._state.clock.completed
 
     @property
     def pulses(self) -> int:
@@ -194,7 +193,7 @@ class Session:
             self._begin_change()
             results = state.flush(input_blocks.pending_arrays(), fill, complete=complete)
             input_blocks.clear()
-            output_trim.end, output_trim.completed = state.clock.end, self.completed_frames
+            output_trim.end_at(state.clock.end, state.clock.completed)
             outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
             self._end_change()
             return outputs
@@ -255,7 +254,8 @@ class Session:
             raise
         input_blocks.load(received, pending, sections)
         output_trim.load(sent, trims, sections[inputs:])
-        output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
+        output_trim.pulses = self._state.clock.pulse
+        output_trim.end_at(self._state.clock.end)
         self._end_change()
 
     def _require_whole(self) -> None:

@@ -28,15 +28,17 @@ def _is_endless(length: TDim) -> bool:
 class Clock:
     """The registers of a running stream.
 
-    end      frames of the symbol in the whole stream, None until it ends
-    last     the number of the last pulse, None until the stream ends
-    counter  the array of one element that holds ``pulse``; ``word`` is its memory, which is faster to read
+    end        frames of the symbol in the whole stream, None until it ends
+    completed  those of them that are zeros, with which the stream was completed
+    last       the number of the last pulse, None until the stream ends
+    counter    the array of one element that holds ``pulse``; ``word`` is its memory, which is faster to read
     """
 
-    __slots__ = ("counter", "end", "last", "symbol", "word")
+    __slots__ = ("completed", "counter", "end", "last", "symbol", "word")
 
     def __init__(self, symbol: Symbol, pulse: int = 0, end: int | None = None) -> None:
         self.symbol, self.end = symbol, end
+        self.completed = 0
         self.last: int | None = None
         self.count_in(np.zeros(1, np.int64))
         self.pulse = pulse

@@ -64,6 +64,10 @@ class OutputTrim:
         self.pulses = pulses
         self._sent_frames = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
 
+    def end_at(self, end: int | None, completed: int = 0) -> None:
+        """End the stream after this many frames of the symbol, of which the last are zeros that completed it."""
+        self.end, self.completed = end, completed
+
     def mark(self) -> TrimMark:
         """Return the present state for ``rewind``; its arrays and dictionaries are not changed later."""
         return self.pulses, self.end, self.sent_frames, self._held_back, self._last

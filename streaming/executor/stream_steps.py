@@ -122,12 +122,10 @@ class StreamSteps:
 
         Raises InputError: an output is not defined for a stream of 0 frames
         """
-        frames_taken = self._input_blocks.frames_in - self._counters.frames_dropped
-        self._output_trim.check_end(frames_taken)
+        self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
         pulses = self._queue.end(self._input_blocks.pending_arrays())
         self._input_blocks.clear()
-        self._output_trim.end = self._clock.end
-        self._output_trim.completed = max(0, (self._clock.end or 0) - frames_taken)
+        self._output_trim.end_at(self._clock.end, self._clock.completed)
         frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
         now_ns = time.monotonic_ns()
         for pulse in pulses:

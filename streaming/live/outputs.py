@@ -57,15 +57,14 @@ class Outputs:
             remaining_frames = (
                 filled_frames if limit is None else min(filled_frames, limit - pulses_run * pulse)
             )
-            frames_taken = pulses_run * pulse + remaining_frames
-            output_trim.check_end(frames_taken)
+            output_trim.check_end(pulses_run * pulse + remaining_frames)
             results = state.flush(
                 instances.model_inputs(self._pipeline.memory.slots[index, :, :remaining_frames]),
                 complete=True,
             )
             control.faults += state.take_faults()
-            output_trim.end = (output_trim.pulses - pulses_run) * pulse + (state.clock.end or 0)
-            output_trim.completed = max(0, (state.clock.end or 0) - frames_taken)
+            end = (output_trim.pulses - pulses_run) * pulse + (state.clock.end or 0)
+            output_trim.end_at(end, state.clock.completed)
             ready = output_trim.take(results, len(results))
             ends.append({**join_frames(parts[index], ready, self._pipeline), **output_trim.final_outputs()})
         return ends

@@ -15,12 +15,15 @@ from onnx import ModelProto
 import pulse as library
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.pad import Pad
 from pulse.program.program import Program
 from streaming import Session
 from streaming.executor import Executor
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.pulse.cases.build import model, node
+from tests.pulse.model_builder import pads_of
 from tests.streaming.command import pulse, report
 from tests.streaming.executor.streams import blocks, collect, join_pieces
 from tests.streaming.live.runs import runs
@@ -87,6 +90,32 @@ def test_a_declared_multiple_is_completed_too() -> None:
     ):
         session.flush()
     assert session.flush(complete=True)["y"].shape == (1, FRAMES - FRAMES // PULSE * PULSE)
+
+
+def test_a_restored_session_has_not_been_completed() -> None:
+    session, x = Session(grouping_program()), normal_noise(1, 40)
+    snapshot = session.snapshot()
+    session.push(x[:, : FRAMES - 14])
+    session.flush(complete=True)
+    session.restore(snapshot)
+    assert session.completed_frames == 0
+    pieces = [session.push(x[:, :20]), session.push(x[:, 20:]), session.flush()]
+    assert_outputs_close(join_pieces(pieces, session.program), expected_outputs(x))
+
+
+@both_backends
+def test_inputs_that_are_shorter_than_the_stream_are_not_completed(backend: str) -> None:
+    """An input of T - 3 frames, and three before it: 14 frames are a stream of 17, and nothing is left out."""
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T-3,f32")
+    padded = builder.wire("padded", Pad(pads_of((0, 0), (3, 0))), x)
+    y = builder.wire("y", Elementwise("mul"), padded, builder.constant("two", [[2.0]]))
+    session = Session(builder.finish(y=y).pulsify(pulse=4).compile(backend))
+    frames = normal_noise(1, 14)
+    pieces = [session.push(frames), session.flush(complete=True)]
+    assert session.completed_frames == 0
+    expected = {"y": 2 * np.pad(frames, ((0, 0), (3, 0)))}
+    assert_outputs_close(join_pieces(pieces, session.program), expected)
 
 
 def test_short_streams_and_unequal_inputs_are_not_completed() -> None:

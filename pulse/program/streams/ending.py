@@ -30,7 +30,7 @@ def missing_frames(
 ) -> dict[str, int]:
     """Return how many frames each input lacks until the model takes the stream.
 
-    None if the model takes no longer stream near, or no shorter one: too short a stream is not completed.
+    All 0 if the model takes no longer stream near, or no shorter one: too short a stream is not completed.
     Raises InputError: the inputs end at different times.
     """
     spans = [_ends_of(port, totals[port.name], symbol) for port in ports]

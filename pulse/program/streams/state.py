@@ -4,6 +4,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -257,10 +258,12 @@ class State(ABC):
         arrays = named_rest(self._streaming, rest)
         counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
         totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
+        completed = 0
         if complete:
             missing = missing_frames(self._streaming, totals, symbol, self.program.model.assumptions)
             arrays = continue_with_zeros(self._streaming, arrays, missing)
             totals = {name: total + missing[name] for name, total in totals.items()}
+            completed = max(ceil(missing[port.name] / port.rate) for port in self._streaming)
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
@@ -268,7 +271,7 @@ class State(ABC):
         empty = filled_pulse(self._streaming, fill)
         pulses = [*feeds[:pulses_left], *[empty] * (pulses_left - len(feeds))]
         self.changing = True
-        self._set_clock(self.clock.pulse, end)
+        self._set_clock(self.clock.pulse, end, completed)
         self._set_end()
         self.changing = False
         return pulses
@@ -345,9 +348,9 @@ class State(ABC):
                 f"make it {total}: flush and reset before it"
             )
 
-    def _set_clock(self, pulse: int, end: int | None) -> None:
+    def _set_clock(self, pulse: int, end: int | None, completed: int = 0) -> None:
         """Set the number of pulses before the next one, and the end of the stream if it is known."""
-        self.clock.pulse, self.clock.end = pulse, end
+        self.clock.pulse, self.clock.end, self.clock.completed = pulse, end, completed
         self.clock.last = None if end is None else self.program.steps(end) - 1
         self._flags.ended = end is not None
 
