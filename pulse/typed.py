@@ -14,7 +14,7 @@ from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text, w
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import replace_all_failing, tally_in_use
-from pulse.ops.dims import multiple_of
+from pulse.ops.dims import is_floored_symbol
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.support.budget import Spending, current_spending
@@ -304,7 +304,7 @@ def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:
     slope = dim.eval({**sizes, symbol: 1}) - at_zero
     if slope and (size - at_zero) % slope == 0:
         env[symbol] = (size - at_zero) // slope
-    elif multiple_of(dim):
+    elif is_floored_symbol(dim):
         env[symbol] = size
 
 

@@ -182,5 +182,5 @@ def channels_of_source(program: Program, ports: Sequence[Port], channels: int, c
                 f"channel {channel}: the channels of the source go to "
                 f"{', '.join(port.name for port in ports)} in order; give no channel"
             )
-    choice.streams(channels)
+    choice.count_streams(channels)
     return choice

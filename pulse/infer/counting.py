@@ -6,8 +6,8 @@ from functools import reduce
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
-from pulse.infer.slices import at_least, at_most
 from pulse.infer.unrolling import NotUnrolledError
+from pulse.ops.dims import simplest_max, simplest_min
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
 from pulse.typed import TypedNetwork, known_value
@@ -86,7 +86,7 @@ def iteration_count(
         counts.append(ceil_div(far, counter.step))
     if not counts:
         raise NotUnrolledError
-    return at_least(reduce(at_most, counts), TDim.of(0))
+    return simplest_max(reduce(simplest_min, counts), TDim.of(0))
 
 
 def comparisons(

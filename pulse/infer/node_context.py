@@ -73,18 +73,18 @@ class NodeContext(FileNode):
             raise self.error(f"its {subject} {number} is not a 64-bit integer")
         return int(number)
 
-    def count(self, size: int, subject: str) -> int:
+    def take_elements(self, size: int, subject: str) -> int:
         """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
         if size < 0:
             raise self.error(f"its {subject} is {size}, which is negative")
-        reason = current_spending().take_elements(size)
+        reason = current_spending().try_elements(size)
         if reason:
             raise self.error(f"its {subject} is {size}: {reason}")
         return size
 
-    def affords(self, size: int) -> bool:
-        """Return whether this many elements may be computed while the model is read; they are counted then."""
-        return not current_spending().take_elements(size)
+    def try_take_elements(self, size: int) -> bool:
+        """Return whether this many elements may be computed while the model is read; they are taken then."""
+        return not current_spending().try_elements(size)
 
     def require_rank(self, slot: int, ranks: Sequence[int], subject: str) -> None:
         """Require a number of axes of an input. Raises LoadError: it has another one."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from pulse.dim import TDim, dim_max, dim_min
+from pulse.dim import TDim
 from pulse.errors import DimError
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.concat import Concat
-from pulse.ops.dims import unify
+from pulse.ops.dims import simplest_max, simplest_min, unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 
@@ -16,20 +16,6 @@ OPEN_BOUND = 2**31 - 1
 
 MAX_SLICE_ENTRIES = 64
 """Maximum number of entries of a strided slice: axes of a tensor, and new ones; more are refused."""
-
-
-def at_most(dim: TDim, limit: TDim) -> TDim:
-    """Return the smaller dim, in its simplest form."""
-    if limit.prove_ge(dim).yes:
-        return dim
-    return limit if dim.prove_ge(limit).yes else dim_min(dim, limit)
-
-
-def at_least(dim: TDim, limit: TDim) -> TDim:
-    """Return the larger dim, in its simplest form."""
-    if dim.prove_ge(limit).yes:
-        return dim
-    return limit if limit.prove_ge(dim).yes else dim_max(dim, limit)
 
 
 def _wrap_bound(node: NodeContext, bound: TDim, size: TDim) -> TDim:
@@ -54,7 +40,7 @@ def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDi
         return high
     if bound.is_const and int(bound) <= -OPEN_BOUND:
         return TDim.of(low)
-    return at_least(at_most(_wrap_bound(node, bound, size), high), TDim.of(low))
+    return simplest_max(simplest_min(_wrap_bound(node, bound, size), high), TDim.of(low))
 
 
 def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
@@ -63,7 +49,7 @@ def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
         return size
     if bound.is_const and int(bound) <= -OPEN_BOUND:
         return TDim.of(0)
-    return at_least(_wrap_bound(node, bound, size), TDim.of(0))
+    return simplest_max(_wrap_bound(node, bound, size), TDim.of(0))
 
 
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
@@ -78,7 +64,7 @@ def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, s
         everything = step == 1 and first == 0 and last.prove_ge(size).yes
         return None if everything else Slice(axis, first, last, step)
     first = _clamp_bound(node, start, size, 0, size - 1)
-    last = at_most(_clamp_bound(node, end, size, -1, size - 1), first)
+    last = simplest_min(_clamp_bound(node, end, size, -1, size - 1), first)
     return Slice(axis, first, last, step)
 
 

@@ -72,8 +72,8 @@ class NativeEvent(NotCopyable):
                 except BlockingIOError:
                     return  # the pipe is full, so the event is set
 
-    def clear(self) -> None:
-        """Clear one ``set``; waits until the event is set."""
+    def wait(self) -> None:
+        """Wait until the event is set, and clear it."""
         os.read(self.to_read, 8)
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol, TDim, dim_max, dim_min
 from pulse.errors import FactError
 from pulse.facts import Shape, TypedFact
 
@@ -84,14 +84,26 @@ def constant_quotient(length: TDim, frames: TDim) -> Fraction | None:
     return ratio if same else None
 
 
-def multiple_of(dim: TDim) -> int:
-    """Return k if a length is the largest multiple of k that is at most a symbol, ``k * (T // k)``; 1 for the symbol
-    itself, 0 for other lengths.
-    """
+def is_floored_symbol(dim: TDim) -> bool:
+    """Return whether a length is the largest multiple of a number that is at most a symbol: ``k * (T // k)``, or T."""
     if len(dim.terms) != 1 or len(dim.symbols) != 1 or dim.const:
-        return 0
+        return False
     (symbol,), factor = dim.symbols, dim.terms[0][1]
-    return factor if factor > 0 and dim == TDim.of(symbol) // factor * factor else 0
+    return factor > 0 and dim == TDim.of(symbol) // factor * factor
+
+
+def simplest_min(dim: TDim, limit: TDim) -> TDim:
+    """Return the smaller dim, in its simplest form."""
+    if limit.prove_ge(dim).yes:
+        return dim
+    return limit if dim.prove_ge(limit).yes else dim_min(dim, limit)
+
+
+def simplest_max(dim: TDim, limit: TDim) -> TDim:
+    """Return the larger dim, in its simplest form."""
+    if dim.prove_ge(limit).yes:
+        return dim
+    return limit if limit.prove_ge(dim).yes else dim_max(dim, limit)
 
 
 def at_most_one(dim: TDim, other: TDim) -> bool:

@@ -139,9 +139,9 @@ class Program(Executable):
 
         Raises InputError: as ``spawn``; ``count`` is not positive, or the program runs on several threads.
         """
-        from pulse.program.streams.lanes import Lanes, lane_count
+        from pulse.program.streams.lanes import Lanes, require_lane_count
 
-        return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])
+        return Lanes(self, [self.spawn(constants) for _ in range(require_lane_count(count))])
 
 
 def require_program(program: object) -> Program:

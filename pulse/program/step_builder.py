@@ -101,6 +101,6 @@ class StepBuilder:
             value.buffer.touch(len(self.instructions))
         self.instructions.append(row)
 
-    def plan(self) -> int:
+    def place_arena(self) -> int:
         """Place the buffers of the arena; return its size in bytes."""
         return place_buffers([buffer for buffer in self.arena if buffer.first <= buffer.last])

@@ -62,26 +62,26 @@ def pulsify(
     except PulsifyError as error:
         raise _with_advice(error, model, stream, max_context) from None
     frames = related.fit(typed.graph, pulse, min_pulse)
-    wiring = PulsedGraphBuilder(Graph[PulsedFact, Op](), stream, frames)
-    scheduler = Scheduler(typed, related, wiring, {})
+    builder = PulsedGraphBuilder(Graph[PulsedFact, Op](), stream, frames)
+    scheduler = Scheduler(typed, related, builder, {})
     scheduler.run()
-    ports = _outputs(typed, wiring, scheduler, align)
+    ports = _outputs(typed, builder, scheduler, align)
     wires = {
-        outlet: ScheduledWire(*_port_wire(wiring, wire))
+        outlet: ScheduledWire(*_port_wire(builder, wire))
         for outlet, wire in scheduler.wires.items()
         if not isinstance(wire, FreeWire | MirroredWire)
     }
-    inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
+    inputs = tuple(_input_port(builder, outlet) for outlet in builder.graph.inputs)
     receptive = receptive_fields(typed, related)
     fields = {
         name: receptive[outlet]
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
         if outlet in receptive
     }
-    wiring.graph.views = typed.graph.views_in(_pulsed_ids(typed, wiring)) if typed.graph.views else {}
-    checks = add_fault_counters(wiring, wiring.graph.outputs)
+    builder.graph.views = typed.graph.views_in(_pulsed_ids(typed, builder)) if typed.graph.views else {}
+    checks = add_fault_counters(builder, builder.graph.outputs)
     return PulsedNetwork(
-        graph=wiring.graph,
+        graph=builder.graph,
         typed=typed,
         symbol=stream,
         pulse=frames,
@@ -89,7 +89,7 @@ def pulsify(
         outputs=ports,
         wires=wires,
         receptive_fields=fields,
-        awaited=fault_waits(wiring, checks),
+        awaited=fault_waits(builder, checks),
         checks=checks,
     )
 
@@ -124,11 +124,11 @@ def _with_advice(
     return PulsifyError(error.message, error.refusals, advice_for_multiple(model, stream, multiple))
 
 
-def _pulsed_ids(typed: TypedNetwork, wiring: PulsedGraphBuilder) -> dict[int, list[int]]:
+def _pulsed_ids(typed: TypedNetwork, builder: PulsedGraphBuilder) -> dict[int, list[int]]:
     """Map each node of the typed model to its nodes in the pulsed model, by name."""
     node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
     new_ids: dict[int, list[int]] = {}
-    for node in wiring.graph.nodes:
+    for node in builder.graph.nodes:
         name = node.name
         while name not in node_ids and "." in name:
             name = name.rpartition(".")[0]
@@ -137,21 +137,21 @@ def _pulsed_ids(typed: TypedNetwork, wiring: PulsedGraphBuilder) -> dict[int, li
     return new_ids
 
 
-def _port_wire(wiring: PulsedGraphBuilder, wire: AnyWire) -> tuple[OutletId, PulsedFact]:
+def _port_wire(builder: PulsedGraphBuilder, wire: AnyWire) -> tuple[OutletId, PulsedFact]:
     if isinstance(wire, StreamWire):
-        fact = wiring.graph.fact(wire.outlet)
+        fact = builder.graph.fact(wire.outlet)
         return wire.outlet, PulsedFact(fact.dtype, fact.shape, fact.value, wire.fact)
     assert isinstance(wire, OutletId)
-    return wire, wiring.graph.fact(wire)
+    return wire, builder.graph.fact(wire)
 
 
-def _input_port(wiring: PulsedGraphBuilder, outlet: OutletId) -> Port:
-    fact = wiring.graph.fact(outlet)
-    return Port.of(wiring.graph.label(outlet), fact, fact.stream)
+def _input_port(builder: PulsedGraphBuilder, outlet: OutletId) -> Port:
+    fact = builder.graph.fact(outlet)
+    return Port.of(builder.graph.label(outlet), fact, fact.stream)
 
 
 def _outputs(
-    typed: TypedNetwork, wiring: PulsedGraphBuilder, scheduler: Scheduler, align: bool
+    typed: TypedNetwork, builder: PulsedGraphBuilder, scheduler: Scheduler, align: bool
 ) -> tuple[Port, ...]:
     graph = typed.graph
     streams: list[StreamWire | OutletId] = []
@@ -159,26 +159,26 @@ def _outputs(
         wire = scheduler.write_ends(outlet)
         if isinstance(wire, FreeWire):
             wire = wire.wire_at(0)
-        streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, StreamWire) else wire)
+        streams.append(_without_prefix(builder, wire, name) if isinstance(wire, StreamWire) else wire)
     moving = [wire for wire in streams if isinstance(wire, StreamWire) and wire.fact.rate > 0]
     if not any(outlet in scheduler.related.flows for outlet in graph.outputs):
         raise PulsifyError("no output depends on the stream; name another symbol, or keep other outputs")
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
         streams = [
-            wiring.delay(wire, -int(-latest * wire.fact.rate // 1), name)
+            builder.delay(wire, -int(-latest * wire.fact.rate // 1), name)
             if isinstance(wire, StreamWire) and wire.fact.rate > 0
             else wire
             for name, wire in zip(graph.output_names, streams)
         ]
     outlets = [wire.outlet if isinstance(wire, StreamWire) else wire for wire in streams]
-    wiring.graph.set_outputs(outlets, graph.output_names)
+    builder.graph.set_outputs(outlets, graph.output_names)
     return tuple(
-        Port.of(name, wiring.graph.fact(outlet), wire.fact if isinstance(wire, StreamWire) else None)
+        Port.of(name, builder.graph.fact(outlet), wire.fact if isinstance(wire, StreamWire) else None)
         for name, outlet, wire in zip(graph.output_names, outlets, streams)
     )
 
 
-def _without_prefix(wiring: PulsedGraphBuilder, wire: StreamWire, name: str) -> StreamWire:
+def _without_prefix(builder: PulsedGraphBuilder, wire: StreamWire, name: str) -> StreamWire:
     """Delay an output until it has no prefix."""
-    return wire if wire.fact.rate == 0 else wiring.delay(wire, max(0, wire.fact.offset), name)
+    return wire if wire.fact.rate == 0 else builder.delay(wire, max(0, wire.fact.offset), name)

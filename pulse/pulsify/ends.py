@@ -16,25 +16,25 @@ from pulse.pulsify.stream_wires import MirroredWire, StreamWire, require_size
 
 
 def extend_ends(
-    wiring: PulsedGraphBuilder, name: str, ends: Ends, stream: StreamWire, length: TDim
+    builder: PulsedGraphBuilder, name: str, ends: Ends, stream: StreamWire, length: TDim
 ) -> StreamWire | MirroredWire:
     """Pad a stream at its ends; constant frames now, mirrored ones when an op reads them."""
     if ends.mode == "constant":
         if ends.after != 0:
-            stream = delay_by_lag(wiring, stream, name)
-        return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
+            stream = delay_by_lag(builder, stream, name)
+        return _constant_ends(builder, name, ends, stream, int(ends.before), length)
     return MirroredWire(stream, ends, length)
 
 
-def delay_by_lag(wiring: PulsedGraphBuilder, stream: StreamWire, name: str) -> StreamWire:
+def delay_by_lag(builder: PulsedGraphBuilder, stream: StreamWire, name: str) -> StreamWire:
     """Delay a stream by its lag, to send only frames that surely exist. Raises PulsifyError: no delay suffices."""
-    lag_frames = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
-    return wiring.delay(stream, max(stream.fact.offset, lag_frames), name)
+    lag_frames = require_lag(builder, stream.fact.length, stream.fact.rate, name)
+    return builder.delay(stream, max(stream.fact.offset, lag_frames), name)
 
 
-def require_lag(wiring: PulsedGraphBuilder, length: TDim, rate: Fraction, name: str) -> int:
+def require_lag(builder: PulsedGraphBuilder, length: TDim, rate: Fraction, name: str) -> int:
     """Return the lag of a wire. Raises PulsifyError: no delay suffices."""
-    lag_frames = lag(length, rate, wiring.symbol, wiring.pulse)
+    lag_frames = lag(length, rate, builder.symbol, builder.pulse)
     if lag_frames is None:
         raise PulsifyError(
             f"{name}: where its input ends ({length} frames at rate {rate}) is known only when the stream has ended; "
@@ -44,13 +44,13 @@ def require_lag(wiring: PulsedGraphBuilder, length: TDim, rate: Fraction, name: 
 
 
 def _constant_ends(
-    wiring: PulsedGraphBuilder, name: str, ends: Ends, stream: StreamWire, before: int, length: TDim
+    builder: PulsedGraphBuilder, name: str, ends: Ends, stream: StreamWire, before: int, length: TDim
 ) -> StreamWire:
     fact = stream.fact
     outlet = stream.outlet
     offset = fact.offset - before
     if ends.after != 0 or (before > 0 and fact.offset > 0):
-        dtype = wiring.graph.fact(outlet).dtype
+        dtype = builder.graph.fact(outlet).dtype
         op = FillEnds(
             axis=fact.axis,
             overlap=0,
@@ -62,19 +62,21 @@ def _constant_ends(
             head=cast_table(ends.head, dtype),
             tail=cast_table(ends.tail, dtype),
         )
-        outlet = wiring.add(f"{name}.ends", op, [outlet], fact)
+        outlet = builder.add(f"{name}.ends", op, [outlet], fact)
     prefix = (
-        frames_at(_padded_prefix(wiring, ends, stream, before), fact.axis, 0, -offset) if offset < 0 else None
+        frames_at(_padded_prefix(builder, ends, stream, before), fact.axis, 0, -offset)
+        if offset < 0
+        else None
     )
     return StreamWire(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
 
 
-def _padded_prefix(wiring: PulsedGraphBuilder, ends: Ends, stream: StreamWire, before: int) -> Array:
+def _padded_prefix(builder: PulsedGraphBuilder, ends: Ends, stream: StreamWire, before: int) -> Array:
     axis = stream.fact.axis
-    fact = wiring.graph.fact(stream.outlet)
+    fact = builder.graph.fact(stream.outlet)
     shape = list(fact.sizes)
     shape[axis] = before
-    require_size(shape, wiring.graph.label(stream.outlet))
+    require_size(shape, builder.graph.label(stream.outlet))
     head = np.full(shape, ends.fill, fact.dtype)
     if ends.head is not None:
         head[...] = ends.head
@@ -82,17 +84,17 @@ def _padded_prefix(wiring: PulsedGraphBuilder, ends: Ends, stream: StreamWire, b
     return np.concatenate(parts, axis)
 
 
-def write_mirrored_ends(wiring: PulsedGraphBuilder, name: str, wire: MirroredWire) -> StreamWire:
+def write_mirrored_ends(builder: PulsedGraphBuilder, name: str, wire: MirroredWire) -> StreamWire:
     """Write mirrored frames into the stream, each in a pulse that already has its source frame."""
     if wire.outer is not None:
-        inner = write_mirrored_ends(wiring, name, wire.without_outer)
-        surrounded = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
+        inner = write_mirrored_ends(builder, name, wire.without_outer)
+        surrounded = extend_ends(builder, f"{name}.outer", wire.outer, inner, wire.length)
         assert isinstance(surrounded, StreamWire)
         return surrounded
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
-    pulse = wiring.frames(fact.rate)
-    lag_frames = require_lag(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
+    pulse = builder.frames(fact.rate)
+    lag_frames = require_lag(builder, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
     offset = max(0, fact.offset - before, lag_frames - before)
     while not all(
         (j + offset) // pulse * pulse + pulse > fact.offset + mirrored_frame(wire.ends, j - before)
@@ -100,10 +102,10 @@ def write_mirrored_ends(wiring: PulsedGraphBuilder, name: str, wire: MirroredWir
     ):
         offset += 1
     overlap = offset - (fact.offset - before) + look_back(name, wire.ends)
-    window = wiring.window(wire.stream, overlap, name)
+    window = builder.window(wire.stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, wire.ends.mode)
     out = StreamFact(fact.axis, wire.length, fact.rate, offset)
-    return wiring.expect(StreamWire(wiring.add(f"{name}.ends", op, [window], out), out), name)
+    return builder.expect(StreamWire(builder.add(f"{name}.ends", op, [window], out), out), name)
 
 
 def cast_table(table: Array | None, dtype: DType) -> Array | None:

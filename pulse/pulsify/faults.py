@@ -31,12 +31,12 @@ def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
     return known_at_end
 
 
-def add_fault_counters(wiring: PulsedGraphBuilder, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
+def add_fault_counters(builder: PulsedGraphBuilder, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
     """Add a counter for each operand whose values can be faults; constants without faults need none.
 
     targets  the wires that each pulse computes
     """
-    graph = wiring.graph
+    graph = builder.graph
     order = graph.order(list(targets))
     known_at_end = find_known_at_end(graph, order)
     counters: list[OutletId] = []
@@ -47,37 +47,37 @@ def add_fault_counters(wiring: PulsedGraphBuilder, targets: Iterable[OutletId]) 
             value = facts[check.slot].value
             if value is not None and not check.find_failing(value).any():
                 continue
-            counter = _add_counter(wiring, node, check, node_id in known_at_end)
+            counter = _add_counter(builder, node, check, node_id in known_at_end)
             if counter is not None:
                 counters.append(counter)
     return tuple(counters)
 
 
 def _add_counter(
-    wiring: PulsedGraphBuilder, node: PulsedNode, check: Check, is_known_at_end: bool
+    builder: PulsedGraphBuilder, node: PulsedNode, check: Check, is_known_at_end: bool
 ) -> OutletId | None:
     """Add the counter of one operand; None if no delay makes sure that its frames exist."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
-    operand = wiring.graph.fact(outlet)
+    operand = builder.graph.fact(outlet)
     axis = operand.stream
     if is_known_at_end:
         if axis is None:
-            return _add(wiring, node, check, outlet, "end")
-        return _add(wiring, node, check, outlet, "end", axis.axis, 0, axis.length)
+            return _add(builder, node, check, outlet, "end")
+        return _add(builder, node, check, outlet, "end", axis.axis, 0, axis.length)
     if axis is None:
-        return _add(wiring, node, check, outlet, "always")
+        return _add(builder, node, check, outlet, "always")
     stream = result.stream if result.stream is not None and result.frames == operand.frames else axis
-    sure = lag(stream.length, stream.rate, wiring.symbol, wiring.pulse)
+    sure = lag(stream.length, stream.rate, builder.symbol, builder.pulse)
     if sure is None:
         return None
     offset = max(stream.offset, sure)
     stream_wire = StreamWire(outlet, replace(stream, axis=axis.axis, prefix=None))
-    later = wiring.delay(stream_wire, offset, node.name).outlet
-    return _add(wiring, node, check, later, "frames", axis.axis, offset, stream.length, stream.prefix_frames)
+    later = builder.delay(stream_wire, offset, node.name).outlet
+    return _add(builder, node, check, later, "frames", axis.axis, offset, stream.length, stream.prefix_frames)
 
 
 def _add(
-    wiring: PulsedGraphBuilder,
+    builder: PulsedGraphBuilder,
     node: PulsedNode,
     check: Check,
     outlet: OutletId,
@@ -85,7 +85,7 @@ def _add(
     *location: Any,
 ) -> OutletId:
     name = f"{node.name}.check{check.slot}" + ("" if check.column is None else f".{check.column}")
-    return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *location), [outlet], None)
+    return builder.add(name, CountFaults(check, node.name, node.op.name, when, *location), [outlet], None)
 
 
 def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
@@ -110,9 +110,9 @@ def body_sites(name: str, op: Op) -> Iterator[Site]:
             yield from body_sites(label, node.op)
 
 
-def fault_waits(wiring: PulsedGraphBuilder, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
+def fault_waits(builder: PulsedGraphBuilder, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
     """Wait for one pulse after the last frame, if some operand is checked only in the last pulse."""
-    ops = [wiring.graph.node(outlet).op for outlet in checks]
+    ops = [builder.graph.node(outlet).op for outlet in checks]
     if not any(isinstance(op, CountFaults) and op.when == "end" for op in ops):
         return ()
-    return (AwaitedWire(wiring.pulse, 1, TDim.of(wiring.symbol)),)
+    return (AwaitedWire(builder.pulse, 1, TDim.of(builder.symbol)),)

@@ -66,13 +66,13 @@ class Scheduler:
 
     model    the typed model
     related  the axes, rates and relations from the first pass
-    wiring   the pulsed graph under construction
+    builder   the pulsed graph under construction
     wires    typed outlet -> its wire in the pulsed graph
     """
 
     model: TypedNetwork
     related: StreamRelations
-    wiring: PulsedGraphBuilder
+    builder: PulsedGraphBuilder
     wires: dict[OutletId, AnyWire]
 
     def run(self) -> None:
@@ -89,7 +89,7 @@ class Scheduler:
                 facts = [outlet.fact for outlet in node.outputs]
                 self._keep(
                     node,
-                    self.wiring.add_all(
+                    self.builder.add_all(
                         node.name, node.op, [static_outlet(w) for w in inputs], [None] * len(facts)
                     ),
                 )
@@ -109,7 +109,7 @@ class Scheduler:
         wire = self.wires[outlet]
         if isinstance(wire, MirroredWire):
             name = self.model.graph.label(outlet)
-            wire = self.wires[outlet] = write_mirrored_ends(self.wiring, name, wire)
+            wire = self.wires[outlet] = write_mirrored_ends(self.builder, name, wire)
         return wire
 
     def _keep(self, node: Node[TypedFact, Op], results: Sequence[AnyWire]) -> None:
@@ -123,15 +123,15 @@ class Scheduler:
         if flow is None:
             if any(not dim.is_const for dim in fact.shape):
                 return
-            wire = self.wiring.add(node.name, Source(fact), (), None)
-            self.wiring.graph.inputs.append(wire)
+            wire = self.builder.add(node.name, Source(fact), (), None)
+            self.builder.graph.inputs.append(wire)
             self.wires[outlet] = wire
             return
         shape = list(fact.shape)
         stream = StreamFact(flow.stream_axis, fact.shape[flow.stream_axis], flow.rate, 0)
-        shape[flow.stream_axis] = TDim.of(self.wiring.frames(flow.rate))
-        wire = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
-        self.wiring.graph.inputs.append(wire)
+        shape[flow.stream_axis] = TDim.of(self.builder.frames(flow.rate))
+        wire = self.builder.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
+        self.builder.graph.inputs.append(wire)
         self.wires[outlet] = StreamWire(wire, stream)
 
     def _schedule(
@@ -144,16 +144,16 @@ class Scheduler:
             case Pointwise():
                 return self._schedule_pointwise(node, relation, inputs, flows)
             case Window():
-                return [schedule_window(self.wiring, node.name, relation, inputs, flows[0].rate, length)]
+                return [schedule_window(self.builder, node.name, relation, inputs, flows[0].rate, length)]
             case Ends() if isinstance(mirrored := inputs[0], MirroredWire):
                 return [mirrored.surround(relation, length)]
             case Ends():
                 return [
                     extend_ends(
-                        self.wiring,
+                        self.builder,
                         node.name,
                         relation,
-                        fix_offset(self.wiring, inputs[0], relation, node.name),
+                        fix_offset(self.builder, inputs[0], relation, node.name),
                         length,
                     )
                 ]
@@ -167,7 +167,7 @@ class Scheduler:
                 return [self._schedule_banded(node, relation, inputs, flows[0].rate, length)]
             case Final():
                 reads = [static_outlet(wire) for wire in inputs]
-                return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
+                return self.builder.add_all(node.name, node.op, reads, [None] * len(flows))
             case Whole():
                 raise AssertionError("refused by the first pass")
 
@@ -209,14 +209,14 @@ class Scheduler:
             for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
         ]
         op = node.op if relation.make_op is None else relation.make_op(self._frames(flows[0], facts[0]))
-        results = self.wiring.add_all(node.name, op, outlets, facts)
+        results = self.builder.add_all(node.name, op, outlets, facts)
         streams = [StreamWire(result, fact) for result, fact in zip(results, facts)]
-        return streams if flows[0].final else [self.wiring.expect(stream, node.name) for stream in streams]
+        return streams if flows[0].final else [self.builder.expect(stream, node.name) for stream in streams]
 
     def _frames(self, flow: WireFlow, fact: StreamFact) -> int:
         """Return the frames of a wire in a pulse; of one that is known at the end, the most that it can have."""
         if not flow.final:
-            return self.wiring.frames(flow.rate)
+            return self.builder.frames(flow.rate)
         highest = fact.length.bounds()[1]
         if highest is None:
             raise PulsifyError(
@@ -247,7 +247,7 @@ class Scheduler:
         if isinstance(wire, StreamWire):
             prefix = wire.fact.prefix
             return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
-        return self.wiring.known_value(static_outlet(wire))
+        return self.builder.known_value(static_outlet(wire))
 
     def _free_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], flows: list[WireFlow]
@@ -284,7 +284,7 @@ class Scheduler:
         offset = max(stream.fact.offset for stream in streams)
         if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
             fact = streams[0].fact
-            offset = max(offset, require_lag(self.wiring, fact.length, fact.rate, node.name))
+            offset = max(offset, require_lag(self.builder, fact.length, fact.rate, node.name))
         past = None
         if offset < 0:
             values = [self._first_frames(wire, -offset) for wire in inputs]
@@ -305,9 +305,9 @@ class Scheduler:
             )
             for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
         ]
-        outlets = self.wiring.add_all(node.name, op, reads, facts)
+        outlets = self.builder.add_all(node.name, op, reads, facts)
         return [
-            outlet if fact is None else self.wiring.expect(StreamWire(outlet, fact), node.name)
+            outlet if fact is None else self.builder.expect(StreamWire(outlet, fact), node.name)
             for outlet, fact in zip(outlets, facts)
         ]
 
@@ -323,8 +323,8 @@ class Scheduler:
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[AnyWire], rate: Fraction, length: TDim
     ) -> StreamWire:
         is_unknown = any(isinstance(wire, FreeWire) and wire.first_frames(1) is None for wire in inputs)
-        lag = require_lag(self.wiring, length, rate, node.name) if band.ahead > 0 else None
-        frames = self.wiring.frames(rate)
+        lag = require_lag(self.builder, length, rate, node.name) if band.ahead > 0 else None
+        frames = self.builder.frames(rate)
 
         def offset_of_keys(wait: int) -> int:
             offsets = [0 if is_unknown else -wait, *([] if lag is None else [lag])]
@@ -344,16 +344,16 @@ class Scheduler:
             for slot, wire in enumerate(inputs)
         ]
         reads = [streams[0].outlet]
-        reads += [self.wiring.window(stream, band.back + wait, node.name) for stream in streams[1:]]
+        reads += [self.builder.window(stream, band.back + wait, node.name) for stream in streams[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
-        outlet = self.wiring.add(node.name, band.make_op(offset, length), reads, fact)
-        return self.wiring.expect(StreamWire(outlet, fact), node.name)
+        outlet = self.builder.add(node.name, band.make_op(offset, length), reads, fact)
+        return self.builder.expect(StreamWire(outlet, fact), node.name)
 
     def _delayed_stream(self, wire: AnyWire, offset: int, name: str) -> StreamWire:
         if isinstance(wire, FreeWire):
             return wire.wire_at(offset)
         assert isinstance(wire, StreamWire)
-        return self.wiring.delay(wire, offset, name)
+        return self.builder.delay(wire, offset, name)
 
     # positions and tails
 
@@ -368,22 +368,22 @@ class Scheduler:
         reads = [static_outlet(wire) for wire in inputs]
 
         def first_frames(frames: int) -> Array | None:
-            values = [self.wiring.known_value(outlet) for outlet in reads]
+            values = [self.builder.known_value(outlet) for outlet in reads]
             if any(value is None for value in values):
                 return None
             operands = [value for value in values if value is not None]
             op = relation.make_op(0, frames)
             if isinstance(op, Stateful):
-                return op.step(operands, op.initial_state(), Clock(self.wiring.symbol))[0]
+                return op.step(operands, op.initial_state(), Clock(self.builder.symbol))[0]
             return evaluate_prefix(op, operands, node.name)[0]
 
         @cache
         def wire_at(offset: int) -> StreamWire:
-            op = relation.make_op(offset, self.wiring.frames(flow.rate))
+            op = relation.make_op(offset, self.builder.frames(flow.rate))
             prefix = first_frames(-offset) if offset < 0 else None
             fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
-            return self.wiring.expect(
-                StreamWire(self.wiring.add(node.name, op, reads, fact), fact), node.name
+            return self.builder.expect(
+                StreamWire(self.builder.add(node.name, op, reads, fact), fact), node.name
             )
 
         return FreeWire(relation.axis, length, flow.rate, wire_at, first_frames)
@@ -394,15 +394,15 @@ class Scheduler:
         stream = (
             wire
             if isinstance(wire, StreamWire)
-            else fix_offset(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
+            else fix_offset(self.builder, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
         )
         if stream.fact.offset < 0:
-            stream = self.wiring.delay(stream, 0, node.name)
-        stream = delay_by_lag(self.wiring, stream, node.name)
-        fact = self.wiring.graph.fact(stream.outlet)
+            stream = self.builder.delay(stream, 0, node.name)
+        stream = delay_by_lag(self.builder, stream, node.name)
+        fact = self.builder.graph.fact(stream.outlet)
         op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
         out = StreamFact(tail.axis, length, Fraction(0), 0)
-        return StreamWire(self.wiring.add(node.name, op, [stream.outlet], out), out)
+        return StreamWire(self.builder.add(node.name, op, [stream.outlet], out), out)
 
 
 def _are_here(ahead_by_frame: Sequence[int], frames: int, offset_of_keys: int, wait: int) -> bool:

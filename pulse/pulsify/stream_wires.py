@@ -92,16 +92,16 @@ class MirroredWire:
         return replace(self, outer=replace(self.outer, before=before, after=after), length=length)
 
 
-MAX_PULSE = 1 << 26
-"""Maximum number of elements in one pulse of a wire, or in one buffer; more would be a mistake."""
+MAX_PULSE_ELEMENTS = 1 << 26
+"""Maximum number of elements in one pulse of a wire, or in one buffer; a larger one is refused."""
 
 
 def require_size(sizes: Sequence[int], name: str) -> None:
     """Raise PulsifyError if a tensor is too large for one pulse or buffer."""
-    if math.prod(sizes) > MAX_PULSE or max(sizes, default=0) > MAX_PULSE:
+    if math.prod(sizes) > MAX_PULSE_ELEMENTS or max(sizes, default=0) > MAX_PULSE_ELEMENTS:
         raise PulsifyError(
             f"{name}: {shape_text(sizes)} has {math.prod(sizes)} elements in one pulse or buffer, more than "
-            f"{MAX_PULSE}; use a smaller pulse, or a model of smaller sizes"
+            f"{MAX_PULSE_ELEMENTS}; use a smaller pulse, or a model of smaller sizes"
         )
 
 

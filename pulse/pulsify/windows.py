@@ -33,14 +33,14 @@ from pulse.pulsify.stream_wires import (
 )
 
 
-def fix_offset(wiring: PulsedGraphBuilder, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
+def fix_offset(builder: PulsedGraphBuilder, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
     """Return a stream at a fixed offset; a free wire gets the offset without delay."""
     if isinstance(wire, StreamWire):
         return wire
     assert isinstance(wire, FreeWire)
     ends = relation.ends if isinstance(relation, Window) else relation
     if ends is not None and ends.after != 0:
-        return wire.wire_at(max(0, require_lag(wiring, wire.length, wire.rate, name)))
+        return wire.wire_at(max(0, require_lag(builder, wire.length, wire.rate, name)))
     if isinstance(relation, Window) and wire.first_frames(1) is not None:
         return wire.wire_at(-relation.span)
     return wire.wire_at(0)
@@ -60,63 +60,70 @@ def takes_mirrored(relation: Relation | None, wire: MirroredWire) -> bool:
 
 
 def schedule_window(
-    wiring: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire], rate: Fraction, length: TDim
+    builder: PulsedGraphBuilder,
+    name: str,
+    window: Window,
+    inputs: list[AnyWire],
+    rate: Fraction,
+    length: TDim,
 ) -> StreamWire:
     """Wire an op over a window: its ends, then the buffer; the offset is that of ``pulse.pulsify.schedule``.
 
     rate, length  rate and length of the output
     Raises        PulsifyError: no delay is long enough for its ends, or a buffer would be too large
     """
-    window, inputs = _soonest_window(wiring, name, window, inputs)
+    window, inputs = _soonest_window(builder, name, window, inputs)
     wire = inputs[window.source]
-    stretched = wire if isinstance(wire, MirroredWire) else fix_offset(wiring, wire, window, name)
+    stretched = wire if isinstance(wire, MirroredWire) else fix_offset(builder, wire, window, name)
     if window.ends is not None and not window.ends.changes_nothing:
         extra = window.ends.before + window.ends.after
         if isinstance(stretched, MirroredWire):
             stretched = stretched.surround(window.ends, stretched.length + extra)
         else:
-            stretched = extend_ends(wiring, name, window.ends, stretched, stretched.fact.length + extra)
+            stretched = extend_ends(builder, name, window.ends, stretched, stretched.fact.length + extra)
     if isinstance(stretched, MirroredWire) and stretched.has_frames_after:
-        stretched = replace(stretched, stream=delay_by_lag(wiring, stretched.stream, name))
+        stretched = replace(stretched, stream=delay_by_lag(builder, stretched.stream, name))
     if window.op is None:
         stream = (
-            write_mirrored_ends(wiring, name, stretched) if isinstance(stretched, MirroredWire) else stretched
+            write_mirrored_ends(builder, name, stretched)
+            if isinstance(stretched, MirroredWire)
+            else stretched
         )
         offset = stream.fact.offset + window.skip
         fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
         return StreamWire(stream.outlet, fact)
     if isinstance(stretched, MirroredWire):
-        frames, group = _wire_mirrored_groups(wiring, name, window, stretched)
+        frames, group = _wire_mirrored_groups(builder, name, window, stretched)
         prefix = None
     else:
-        frames, group, prefix = _wire_groups(wiring, name, window, inputs, stretched)
+        frames, group, prefix = _wire_groups(builder, name, window, inputs, stretched)
     fact = StreamFact(window.axis, length, rate, group * window.up + window.skip, prefix)
     reads = [frames if slot == window.source else static_outlet(wire) for slot, wire in enumerate(inputs)]
-    return wiring.expect(StreamWire(wiring.add(name, window.op, reads, fact), fact), name)
+    return builder.expect(StreamWire(builder.add(name, window.op, reads, fact), fact), name)
 
 
 def _wire_groups(
-    wiring: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire], stream: StreamWire
+    builder: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire], stream: StreamWire
 ) -> tuple[OutletId, int, Array | None]:
     """Wire whole groups of a stream whose ends are written; return them, the first one's index, and the prefix."""
-    values = [wiring.known_value(wire) if isinstance(wire, OutletId) else None for wire in inputs]
+    values = [builder.known_value(wire) if isinstance(wire, OutletId) else None for wire in inputs]
     if stream.fact.offset < 0 and any(
         value is None for slot, value in enumerate(values) if slot != window.source
     ):
-        stream = wiring.delay(stream, 0, name)
+        stream = builder.delay(stream, 0, name)
     first_group = _first_group_index(window, stream.fact.offset)
     start = stream.fact.offset - first_group * window.stride
-    outlet = wiring.window(stream, max(0, -start), name)
-    groups = wiring.frames(stream.fact.rate) // window.stride
+    outlet = builder.window(stream, max(0, -start), name)
+    groups = builder.frames(stream.fact.rate) // window.stride
     first = max(0, start)
-    outlet = wiring.crop(outlet, stream.fact.axis, first, first + window.needs(groups), name)
+    outlet = builder.crop(outlet, stream.fact.axis, first, first + window.needs(groups), name)
     has_prefix = first_group * window.up + window.skip < 0
     prefix = _window_prefix(window, stream, values, -first_group, name) if has_prefix else None
     return outlet, first_group, prefix
 
 
 def _soonest_window(
-    wiring: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire]
+    builder: PulsedGraphBuilder, name: str, window: Window, inputs: list[AnyWire]
 ) -> tuple[Window, list[AnyWire]]:
     """Return the window, or the trimmed one if its groups come sooner, and what its op reads."""
     wire, trimmed = inputs[window.source], window.trimmed
@@ -124,24 +131,24 @@ def _soonest_window(
         return window, inputs
 
     def delay(candidate: Window) -> int:
-        first_group = _first_group_index(candidate, _first_index(wiring, name, candidate, wire))
+        first_group = _first_group_index(candidate, _first_index(builder, name, candidate, wire))
         if isinstance(wire, MirroredWire):
             first_group = max(0, first_group)
         return first_group * candidate.up + candidate.skip
 
     if delay(trimmed.window) >= delay(window):
         return window, inputs
-    kernel = wiring.known_value(static_outlet(inputs[trimmed.operand]))
+    kernel = builder.known_value(static_outlet(inputs[trimmed.operand]))
     assert kernel is not None
     stay = np.ascontiguousarray(frames_at(kernel, trimmed.axis, trimmed.first, trimmed.stop))
-    taps = wiring.add(f"{name}.taps", Const(stay), (), None)
+    taps = builder.add(f"{name}.taps", Const(stay), (), None)
     return trimmed.window, [
         taps if slot == trimmed.operand else operand for slot, operand in enumerate(inputs)
     ]
 
 
 def _first_index(
-    wiring: PulsedGraphBuilder, name: str, window: Window, wire: StreamWire | MirroredWire
+    builder: PulsedGraphBuilder, name: str, window: Window, wire: StreamWire | MirroredWire
 ) -> int:
     """Return the index of the first frame that a window sees, its ends included."""
     first, stream = (
@@ -152,7 +159,7 @@ def _first_index(
         first -= int(window.ends.before)
         has_frames_after = has_frames_after or window.ends.after != 0
     fact = stream.fact
-    delay = require_lag(wiring, fact.length, fact.rate, name) - fact.offset if has_frames_after else 0
+    delay = require_lag(builder, fact.length, fact.rate, name) - fact.offset if has_frames_after else 0
     return first + max(0, delay)
 
 
@@ -173,7 +180,7 @@ def _window_prefix(
 
 
 def _wire_mirrored_groups(
-    wiring: PulsedGraphBuilder, name: str, window: Window, wire: MirroredWire
+    builder: PulsedGraphBuilder, name: str, window: Window, wire: MirroredWire
 ) -> tuple[OutletId, int]:
     """Wire whole groups of a stream, and fill mirrored ends into their buffer; return them, and the first one's index.
 
@@ -183,7 +190,7 @@ def _wire_mirrored_groups(
     front = 0 if outer is None else int(outer.before)
     require_size([before + front], name)
     fact = wire.stream.fact
-    pulse = wiring.frames(fact.rate)
+    pulse = builder.frames(fact.rate)
     groups = pulse // window.stride
     first_group = max(0, _first_group_index(window, wire.first_index))
     users = _first_users(window, range(front, front + before))
@@ -196,22 +203,22 @@ def _wire_mirrored_groups(
     start = wire.first_index - first_group * window.stride
     keep = max(0, -start)
     overlap = max(keep + look_back(name, wire.ends), -fact.offset)
-    window_wire = wiring.window(wire.stream, overlap, name)
+    window_wire = builder.window(wire.stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
-    frames = wiring.add(f"{name}.ends", op, [window_wire], fact)
+    frames = builder.add(f"{name}.ends", op, [window_wire], fact)
     if outer is not None:
-        frames = _fill_outer(wiring, name, wire, outer, frames, keep)
-    frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
+        frames = _fill_outer(builder, name, wire, outer, frames, keep)
+    frames = builder.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
     return frames, first_group
 
 
 def _fill_outer(
-    wiring: PulsedGraphBuilder, name: str, wire: MirroredWire, outer: Ends, frames: OutletId, keep: int
+    builder: PulsedGraphBuilder, name: str, wire: MirroredWire, outer: Ends, frames: OutletId, keep: int
 ) -> OutletId:
     """Fill in the constant frames around a mirror, in a window that keeps ``keep`` frames."""
     fact = wire.stream.fact
     first_offset = fact.offset - int(wire.ends.before)
-    dtype = wiring.graph.fact(frames).dtype
+    dtype = builder.graph.fact(frames).dtype
     op = FillEnds(
         axis=fact.axis,
         overlap=keep,
@@ -224,7 +231,7 @@ def _fill_outer(
         tail=cast_table(outer.tail, dtype),
         keep=keep,
     )
-    return wiring.add(f"{name}.outer", op, [frames], fact)
+    return builder.add(f"{name}.outer", op, [frames], fact)
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:

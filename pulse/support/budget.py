@@ -100,7 +100,7 @@ class Spending:
             f"before running leaves {max(0.0, elements_left):.0f}; raise it with {spell('budget', limits)}"
         )
 
-    def take_elements(self, elements: int) -> str:
+    def try_elements(self, elements: int) -> str:
         """Take elements that are to be computed; return why they cannot be, as ``explain_excess_elements``."""
         reason = self.explain_excess_elements(elements)
         if not reason:

@@ -1,6 +1,6 @@
 """The spelling of parameters in messages: as in Python, or as the caller sets it.
 
-A message that suggests a advice names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Users who do not
+A message that gives advice names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Users who do not
 write Python, as on the command line, need another name; so messages use ``spell("inputs")``, and the command sets
 with ``use_spelling`` how that is written while it runs.
 """

@@ -133,7 +133,7 @@ def tensor_value(proto: Proto, location: str) -> Array:
             f"{location}: {len(values)} values for {size} elements; the file is damaged, export it again"
         )
     if len(values) < size:
-        reason = current_spending().take_elements(size)
+        reason = current_spending().try_elements(size)
         if reason:
             raise LoadError(f"{location}: one value for {size} elements: {reason}")
         last = values[-1] if len(values) else dtype.type(0)

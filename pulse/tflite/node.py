@@ -91,7 +91,7 @@ class TfliteNode(NodeContext):
             return self.input(slot)
         return self.constant(subtract_zero(tensor).astype(np.float32), f"codes{slot}")
 
-    def graph_wires(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
+    def wire_all(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
         """Add an op of several outputs. Raises FactError: the inputs do not fit it."""
         return wire(self.graph, f"{self.wire_name}.all", op, inputs)
 
@@ -108,8 +108,9 @@ def subtract_zero(tensor: Tensor) -> Array:
 def decode(tensor: Tensor) -> Array:
     """Return a stored quantised tensor as f32 numbers."""
     assert tensor.quantization is not None
-    scale = spread_on_axis(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
-    return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)
+    codes = subtract_zero(tensor)
+    scale = spread_on_axis(tensor.quantization.scale, tensor.quantization.axis, codes.ndim)
+    return (codes.astype(np.float32) * scale).astype(np.float32)
 
 
 def spread_on_axis(values: Array, axis: int, rank: int) -> Array:

@@ -91,7 +91,9 @@ class _Track:
 
     def __init__(self, routed: RoutedAudio, rate_hz: int) -> None:
         self.reader, self.channels_by_input = routed.reader, routed.channels
-        self._widths = [choice.streams(self.reader.channels) for choice in self.channels_by_input.values()]
+        self._widths = [
+            choice.count_streams(self.reader.channels) for choice in self.channels_by_input.values()
+        ]
         self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
         self._blocks = iter(self.reader)
         self.read_frames = self.made_frames = 0

@@ -31,7 +31,7 @@ class Channels:
             return cls(int(text))
         raise InputError(f"channel {text!r}: give mix, each or the number of a channel from 0")
 
-    def streams(self, channels: int) -> int:
+    def count_streams(self, channels: int) -> int:
         """Return the number of streams for audio of that many channels.
 
         Raises InputError: the audio has no such channel

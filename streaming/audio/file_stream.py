@@ -13,7 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
-from pulse.ops.dims import multiple_of
+from pulse.ops.dims import is_floored_symbol
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -110,7 +110,7 @@ def stream_audio(
     latency = Latency(deadline_s)
     tables, constants = _split_inputs(program, sources, other_inputs or {})
     reader = sources[0].reader
-    streams = max(choice.streams(reader.channels) for choice in sources[0].channels.values())
+    streams = max(choice.count_streams(reader.channels) for choice in sources[0].channels.values())
     for route in routes:
         if streams > 1 and not route.target.is_audio:
             raise InputError(
@@ -153,7 +153,7 @@ def stream_audio(
 
 def _is_as_long(port: Port, source: Port) -> bool:
     """Return whether an output has as many frames as an input, if the model takes the length."""
-    return port.length == source.length or all(map(multiple_of, (port.length, source.length)))
+    return port.length == source.length or all(map(is_floored_symbol, (port.length, source.length)))
 
 
 class _Feed:

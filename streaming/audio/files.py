@@ -24,7 +24,7 @@ from streaming.audio.audio_formats import (
 from streaming.audio.channels import Samples
 from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
 from streaming.audio.rf64 import convert_to_rf64
-from streaming.files.atomic import publish, temporary_file, write_error
+from streaming.files.atomic import create_temporary_file, publish, write_error
 from streaming.files.partial import write_all
 
 EXACT_BITS = 24
@@ -160,7 +160,7 @@ class AudioWriter(AudioSink):
         self.encoding = same or self.file_format.suitable_encoding(encoding)
         bits = BITS.get(self.encoding, 0)
         self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
-        self._part = temporary_file(self.path)
+        self._part = create_temporary_file(self.path)
         self._bytes = _Bytes(self._part, "r+b")
         try:
             self._file = soundfile.SoundFile(

@@ -36,7 +36,7 @@ def build(folder: Path = FOLDER) -> Path:
     return path
 
 
-def carried_program(folder: Path = FOLDER) -> StoredProgram | None:
+def find_packaged_program(folder: Path = FOLDER) -> StoredProgram | None:
     """Return the denoiser in pulses of 10 ms; None if missing, from other sources, or damaged (with a warning)."""
     try:
         index = json.loads((folder / INDEX).read_bytes())

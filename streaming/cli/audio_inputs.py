@@ -101,7 +101,7 @@ def _require_channels(reader: AudioSource, channels_by_input: Mapping[str, Chann
     """Raise InputError if a file does not have the channels that inputs take."""
     for name, choice in channels_by_input.items():
         if inputs == 1:
-            choice.streams(reader.channels)
+            choice.count_streams(reader.channels)
         elif choice.index is not None and choice.index >= reader.channels:
             raise InputError(
                 f"{reader.name}: input {name} uses channel {choice.index}; it has {reader.channels} channels, counted "

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pulse.loading.loaded_model import LoadedModel
 from pulse.program.program import Program
-from streaming.builtin.program import carried_program
+from streaming.builtin.program import find_packaged_program
 from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants, parse_inputs
 from streaming.cli.module_options import parse_module_options
 from streaming.cli.options import ModelOptions, ProgramOptions
@@ -45,12 +45,14 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
     return OpenedModel.of(model, options.rate, options.pulse, pulsify_options, builtin=path is None)
 
 
-def open_or_carried(path: Path | None, options: ModelOptions, program_options: ProgramOptions) -> OpenedModel:
+def open_or_packaged(
+    path: Path | None, options: ModelOptions, program_options: ProgramOptions
+) -> OpenedModel:
     """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
     forms = {program_options.weights, program_options.activations}
     has_stored_form = program_options.backend == "numba" and forms <= {None, "f32"}
     if path is None and options == ModelOptions() and has_stored_form:
-        program = carried_program()
+        program = find_packaged_program()
         if program is not None:
             return OpenedModel.of(LoadedModel(program), builtin=True)
     return open_model(path, options)

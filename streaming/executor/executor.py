@@ -204,7 +204,7 @@ class Executor(NotCopyable):
     def _sweep(self) -> None:
         """Drop flows that have ended, but keep the errors of their sources."""
         for flow in [flow for flow in self._flows if flow.is_gone]:
-            self._errors += flow.errors()
+            self._errors += flow.take_errors()
             self._flows.remove(flow)
 
     def _close(self, flow: Flow) -> None:

@@ -134,7 +134,7 @@ class Flow:
             await self._feeding_ended.wait()
             await self._queue_released.wait()
 
-    def errors(self) -> list[BaseException]:
+    def take_errors(self) -> list[BaseException]:
         """Return the pending errors of the source; the caller handles them."""
         error, self._error = self._error, None
         return [] if error is None else [error]
@@ -180,7 +180,7 @@ class Flow:
         if failure is not None:
             raise failure
         if self._exhausted and steps.is_empty and not steps.has_ended:
-            for error in self.errors():
+            for error in self.take_errors():
                 raise error
             steps.end()
         if self._exhausted and steps.is_empty:

@@ -68,7 +68,7 @@ class InFlight:
         count = self._queue.count_ready()
         return count, max(0, count - self._owed)
 
-    def results(self, count: int) -> Iterator[Mapping[str, Array]]:
+    def collect(self, count: int) -> Iterator[Mapping[str, Array]]:
         """Collect ``count`` finished pulses; yield the results that are not discarded, each valid until the next."""
         now_ns = time.monotonic_ns()
         for result in self._queue.collect(count):

@@ -102,4 +102,4 @@ class Microphone(NotCopyable, AsyncAudioSource):
             raise DeviceError(
                 f"{self.device.name}: the device has not called for {limit_s:g} s; is it unplugged, or its server down?"
             )
-        capture.event.clear()
+        capture.event.wait()

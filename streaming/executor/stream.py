@@ -61,7 +61,7 @@ class Stream(NotCopyable):
         if self._flow is not None:
             self._flow.close()
             await self._flow.wait_until_gone()
-            whole_error = merge_errors(error, self._flow.errors())
+            whole_error = merge_errors(error, self._flow.take_errors())
             if whole_error is not error and whole_error is not None:
                 raise whole_error
 

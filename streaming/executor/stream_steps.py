@@ -102,7 +102,7 @@ class StreamSteps:
         count, pulses = self._in_flight.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.take(self._in_flight.results(count), pulses)
+        outputs = self._output_trim.take(self._in_flight.collect(count), pulses)
         self._submit_tail()
         return nonempty(outputs)
 

@@ -113,7 +113,7 @@ class ThreadQueue(NotCopyable):
             return len(self._results)
 
     def clear(self) -> None:
-        self.event.clear()
+        self.event.wait()
 
     def collect(self, count: int) -> Iterator[Result]:
         for _ in range(count):

@@ -32,7 +32,7 @@ def kind_of(path: Path) -> str:
     return "a folder" if path.is_dir() else path.suffix or "this"
 
 
-def temporary_file(path: Path) -> Path:
+def create_temporary_file(path: Path) -> Path:
     """Create an empty file in the folder of ``path`` to write to first, with the permissions of any new file.
 
     Raises InputError: the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
@@ -49,11 +49,11 @@ def temporary_file(path: Path) -> Path:
 
 @contextmanager
 def scratch_file(path: Path) -> Generator[Path]:
-    """Create a file as ``temporary_file`` does, for data that is written in one go; ``publish`` it in the block.
+    """Create a file as ``create_temporary_file`` does, for data that is written in one go; ``publish`` it in the block.
 
     At the end of the block it is removed if it was not published. For a file that grows: ``PartialFile``.
     """
-    part = temporary_file(path)
+    part = create_temporary_file(path)
     try:
         yield part
     finally:
@@ -75,7 +75,7 @@ def complete_file(path: Path) -> Generator[Path]:
 
 
 @contextmanager
-def scratch_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
+def complete_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
     """Yield the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
 
     Raises InputError: the folder around it cannot be written to

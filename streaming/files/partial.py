@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
-from streaming.files.atomic import publish, temporary_file, write_error
+from streaming.files.atomic import create_temporary_file, publish, write_error
 
 
 def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
@@ -29,7 +29,7 @@ class PartialFile(NotCopyable):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.temporary_path = temporary_file(path)
+        self.temporary_path = create_temporary_file(path)
         """Its temporary path."""
         self._file = FileIO(self.temporary_path, "r+b")
         self._size = 0

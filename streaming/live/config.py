@@ -38,9 +38,9 @@ class StreamConfig:
     input_channels: tuple[int, ...] = ()
 
     @property
-    def streams(self) -> int:
+    def stream_count(self) -> int:
         """The number of streams. Raises InputError: the device has no such channel."""
-        return 1 if self.input_channels else self.channels.streams(self.channels_in)
+        return 1 if self.input_channels else self.channels.count_streams(self.channels_in)
 
     def __post_init__(self) -> None:
         if min(self.rate_hz, self.rate_in_hz, self.rate_out_hz) < 1:

@@ -123,7 +123,9 @@ class Control:
                 raise InputError(
                     f"{program.model.title}: its outputs are later or earlier than those that are delivered"
                 )
-            instances = Instances(program, pipeline.streams, sound, pipeline.constants, pipeline.model_delay)
+            instances = Instances(
+                program, pipeline.stream_count, sound, pipeline.constants, pipeline.model_delay
+            )
             if not instances.native:
                 raise InputError(
                     f"{program.model.title}: runs on {program.backend}, in Python; compile all of it for the numba "

@@ -15,7 +15,7 @@ MAX_PERIOD_STEPS = 1 << 22
 
 
 @record
-class Schedule:
+class PlannedDelay:
     """The delay of the output by stage, in frames at the device's output rate.
 
     A device that delivers block k of input takes block k of output at once. Output must start so much later that
@@ -61,7 +61,7 @@ class Timing:
     ahead_in_frames: int = 0
     ahead_out_frames: int = 0
 
-    def schedule(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> Schedule:
+    def plan_delay(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> PlannedDelay:
         """Return the smallest delay that works.
 
         headroom_s  the time that a worker may take to respond; None: the default
@@ -78,7 +78,7 @@ class Timing:
             for preroll in dict.fromkeys((0, ahead))
         }
         preroll = min(waits, key=lambda candidate: waits[candidate])
-        return Schedule(
+        return PlannedDelay(
             min_wait, waits[preroll] - min_wait, headroom, preroll, self.in_device_frames(preroll)
         )
 

@@ -154,7 +154,7 @@ class Live(NotCopyable):
             device_rate_hz=config.rate_in_hz,
             block_frames=config.block_frames,
             channels=channels,
-            streams=self.pipeline.streams,
+            streams=self.pipeline.stream_count,
             engine=engine_config.engine if self.pipeline.native else "python",
             policy=engine_config.policy,
             deadline_s=self.pipeline.deadline_s,

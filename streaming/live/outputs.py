@@ -31,7 +31,7 @@ class Outputs:
     def take_ready(self) -> list[dict[str, Array]]:
         """Return each stream's outputs since the last call, as ``Session.push`` returns them."""
         parts = self._take_frames([])
-        for load_count, group in groupby(self._pipeline.records(), lambda record: record.load_count):
+        for load_count, group in groupby(self._pipeline.take_records(), lambda record: record.load_count):
             records = list(group)
             self._begin(load_count, records[0].state_pulses)
             parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._take_frames(records))]
@@ -76,7 +76,7 @@ class Outputs:
             self._output_trims = self._new(state_pulses)
 
     def _new(self, pulses: int) -> list[OutputTrim]:
-        trims = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
+        trims = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.stream_count)]
         for output_trim in trims:
             output_trim.begin_at(pulses)
         return trims

@@ -64,7 +64,7 @@ class Pipeline(NotCopyable):
     ) -> None:
         self.stream_config, self.engine_config = stream_config, engine_config
         self.constants = dict(constants or {})
-        self.streams = stream_config.streams
+        self.stream_count = stream_config.stream_count
         sources = live_inputs(program)
         if len(sources) != max(len(stream_config.input_channels), 1):
             raise InputError(
@@ -81,7 +81,7 @@ class Pipeline(NotCopyable):
             )
         self.model_delay = max(sound.delay if sound else 0, engine_config.reserve_frames)
         """The delay of the sound in frames of the model, the reserve included."""
-        self._instances = Instances(program, self.streams, sound, self.constants, self.model_delay)
+        self._instances = Instances(program, self.stream_count, sound, self.constants, self.model_delay)
         self._successors: Instances | None = None
         self.native = self._instances.native
         """Whether pulses are computed without Python."""
@@ -96,9 +96,9 @@ class Pipeline(NotCopyable):
         self.require_threads(program, engine_config)
         self._events: list[NativeEvent] = []
         self.resamplers = Resamplers(
-            stream_config, self.streams, program.pulse, engine_config.quality, len(sources)
+            stream_config, self.stream_count, program.pulse, engine_config.quality, len(sources)
         )
-        self.schedule = self.resamplers.timing.schedule(
+        self.schedule = self.resamplers.timing.plan_delay(
             engine_config.headroom_s, engine_config.engine == "worker", stream_config.two_clocks
         )
         self.memory = PipelineMemory(
@@ -193,7 +193,7 @@ class Pipeline(NotCopyable):
         """Set the time of a pipeline with a virtual clock."""
         self.control_block.virtual_now_ns = ns
 
-    def records(self) -> list[PulseRecord]:
+    def take_records(self) -> list[PulseRecord]:
         """Return the outputs of the pulses since the last call, if ``EngineConfig.records`` is set."""
         first = self.control_block.records_read
         last = positions.load(self.control_block, "records_written")

@@ -12,7 +12,7 @@ from pulse.support.not_copyable import NotCopyable
 from pulse.support.powers import next_power_of_two
 from pulse.support.record import record
 from streaming.live.config import ENGINES, EngineConfig, StreamConfig
-from streaming.live.delay import Schedule
+from streaming.live.delay import PlannedDelay
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.native.control_block import (
@@ -69,7 +69,7 @@ class PipelineMemory(NotCopyable):
         self,
         config: StreamConfig,
         engine_config: EngineConfig,
-        schedule: Schedule,
+        schedule: PlannedDelay,
         resamplers: Resamplers,
         instances: Instances,
         model_delay: int,

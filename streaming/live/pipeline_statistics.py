@@ -49,8 +49,8 @@ class PipelineStatistics:
             compute=latency_of(times.compute),
             callback=_merge_sides(times.callbacks),
             interval=_merge_sides(times.intervals),
-            levels_in=self._captured.peaks(),
-            levels_out=self._played.peaks() if pipeline.stream_config.channels_out else (),
+            levels_in=self._captured.read_peaks(),
+            levels_out=self._played.read_peaks() if pipeline.stream_config.channels_out else (),
             load=(computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
             notes=notes,
         )

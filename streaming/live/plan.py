@@ -68,7 +68,7 @@ class PlannedDevices:
         channels_in = (
             max(routing.input_channels) + 1 if routing.input_channels else _channels_in(channels, self.source)
         )
-        streams = 1 if routing.input_channels else channels.streams(channels_in)
+        streams = 1 if routing.input_channels else channels.count_streams(channels_in)
         channels_out = (
             0 if self.target is None else min(max(streams, MAX_DEVICE_CHANNELS), self.target.channels)
         )
@@ -167,5 +167,5 @@ def _channels_in(channels: Channels, source: Endpoint) -> int:
     """Return the number of channels to open for a choice. Raises InputError: the source does not have it."""
     if channels.index is None:
         return min(source.channels, MAX_DEVICE_CHANNELS)
-    channels.streams(source.channels)
+    channels.count_streams(source.channels)
     return channels.index + 1

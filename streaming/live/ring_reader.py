@@ -40,7 +40,7 @@ class RingReader(NotCopyable):
             frames = frames[torn:]
         return frames
 
-    def peaks(self) -> tuple[float, ...]:
+    def read_peaks(self) -> tuple[float, ...]:
         """Return the peak of each channel since the last call."""
         frames = self.read()
         if not len(frames):

@@ -57,7 +57,7 @@ class Worker(NotCopyable):
                 return
             while not self._pipeline.control_block.stop:
                 self._pipeline.pump()
-                self._event.clear()
+                self._event.wait()
         except Exception as error:
             self.error = error
         finally:

@@ -11,7 +11,7 @@ from pulse.facts import is_sound_shape
 from pulse.interface import Interface, Port
 from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import RATE_KEY, stated_rate_hz
-from pulse.ops.dims import multiple_of
+from pulse.ops.dims import is_floored_symbol
 from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.record import record
@@ -231,7 +231,7 @@ def _takes_sound(model: LoadedModel) -> bool:
     return bool(facts) and all(
         fact.dtype == np.float32
         and is_sound_shape(fact.shape)
-        and any(stream in dim.symbols and multiple_of(dim) for dim in fact.shape)
+        and any(stream in dim.symbols and is_floored_symbol(dim) for dim in fact.shape)
         for fact in facts
     )
 

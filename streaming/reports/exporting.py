@@ -15,7 +15,7 @@ from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
 from pulse.support.wording import spell
-from streaming.files.atomic import complete_file, kind_of, publish, scratch_file, scratch_folder
+from streaming.files.atomic import complete_file, complete_folder, kind_of, publish, scratch_file
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
 
@@ -127,5 +127,5 @@ def save_nnef(archive: Archive, path: Path) -> None:
         return
     if path.exists():
         raise InputError(f"{path}: already exists; remove it, or give another name")
-    with scratch_folder(path) as part:
+    with complete_folder(path) as part:
         archive.save(part)

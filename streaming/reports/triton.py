@@ -13,7 +13,7 @@ from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
 from pulse.proof import ProofChoice
-from streaming.files.atomic import scratch_folder
+from streaming.files.atomic import complete_folder
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.exporting import ExportedFile, prove_export
 
@@ -57,7 +57,7 @@ def export_triton(
     data = sequence.proto.SerializeToString()
     is_proved = proof is None or proof.proof.equal
     if is_proved:
-        with scratch_folder(path, makes_parents=True) as part:
+        with complete_folder(path, makes_parents=True) as part:
             (part / "1").mkdir(parents=True)
             (part / "config.pbtxt").write_text(text, "utf-8")
             (part / "1" / "model.onnx").write_bytes(data)

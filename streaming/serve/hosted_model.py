@@ -31,7 +31,7 @@ MAX_GATHER_S = 0.003
 """Maximum duration of such a wait in seconds."""
 MAX_TURN_PULSES = 8
 """Maximum number of a stream's pulses in a turn: enough that messages cost little compared to steps."""
-MEASURED_STEPS = 9
+TRIAL_STEPS = 9
 """The steps of a measurement, whose median counts."""
 MAX_GATHERED_COST = 0.7
 """Waiting is worth it below this ratio of a lane's cost in a shared step to its cost alone."""
@@ -234,7 +234,7 @@ class HostedModel(NotCopyable):
             if port.streams
         }
         times: list[float] = []
-        for _ in range(MEASURED_STEPS):
+        for _ in range(TRIAL_STEPS):
             if self.program.limit:
                 for state in lanes:
                     state.reset()

@@ -161,7 +161,7 @@ class Service(NotCopyable):
         return total
 
     def _deliver(self, worker: LaneWorker) -> None:
-        worker.answered.clear()
+        worker.answered.wait()
         worker.deliver()
 
     async def _watch(self) -> None:

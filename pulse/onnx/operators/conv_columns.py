@@ -12,11 +12,11 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.slices import at_least
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
 from pulse.onnx.operators.conv_zero_taps import count_zero_taps
 from pulse.onnx.registry import onnx_op
 from pulse.ops.conv import ConvTranspose, kernel_spans
+from pulse.ops.dims import simplest_max
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
 from pulse.ops.slice import Slice
@@ -107,7 +107,7 @@ def overlap_add(
     rows = node.wire(Transpose((0, 1, 3, 2)), [total], "rows")
     size = (blocks + parts - 1) * stride
     line = node.wire(Reshape((batch, TDim.of(channels), size)), [rows], "line")
-    missing = at_least(image + before - size, TDim.of(0))
+    missing = simplest_max(image + before - size, TDim.of(0))
     if missing != 0:
         line = node.wire(Pad(_pads(3, 2, TDim.of(0), missing)), [line], "extended")
     line = node.wire(Slice(2, TDim.of(before), image + before), [line], "cut")

@@ -66,7 +66,7 @@ def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
         raise node.error(
             f"attribute hidden_size is {attribute}, but its R {fact} is for {hidden}; export it again"
         )
-    return node.count(attribute, "hidden_size")
+    return node.take_elements(attribute, "hidden_size")
 
 
 def stack_directions(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:

@@ -159,7 +159,11 @@ def _resize_axis(
         raise node.error(f"linear and cubic resizing of {fact} is only supported for floats")
     if frames == 1 and not cropped:
         return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
-    if not frames.is_const or not length.is_const or not node.affords(max(int(frames), int(length))):
+    if (
+        not frames.is_const
+        or not length.is_const
+        or not node.try_take_elements(max(int(frames), int(length)))
+    ):
         if cropped:
             raise node.error(
                 f"cropping {frames} to {length} frames: give both as numbers with {spell('inputs')}"
@@ -212,7 +216,7 @@ def _product(
     node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array, suffix: str
 ) -> OutletId:
     fact = node.graph.fact(x)
-    node.count(int(fact.shape[axis]) * len(frames), "table of weights")
+    node.take_elements(int(fact.shape[axis]) * len(frames), "table of weights")
     matrix = np.zeros((int(fact.shape[axis]), len(frames)))
     np.add.at(matrix, (frames, np.arange(len(frames))[:, None]), weights)
     constant = node.constant(matrix.astype(fact.dtype), "weights")

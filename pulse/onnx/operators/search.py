@@ -43,7 +43,7 @@ def one_hot(node: NodeContext) -> OutletId:
     from_end = node.apply("add", positions, depth, suffix="wrapped")
     positions = node.apply("where", below, from_end, positions, suffix="positions")
     column = node.wire(AddAxis(axis), [positions], "column")
-    steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
+    steps = np.arange(node.take_elements(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
     hit = node.apply("equal", column, node.constant(steps, "steps"), suffix="hit")
     off, on = (node.constant(value, name) for value, name in zip(values, ("off", "on")))
     return node.apply("where", hit, on, off)

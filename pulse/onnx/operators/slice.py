@@ -11,13 +11,13 @@ from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode, same_type_and_rank
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeMultiple, SizeSum
-from pulse.infer.slices import at_most, slice_op, split_parts
+from pulse.infer.slices import slice_op, split_parts
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.dims import unify
+from pulse.ops.dims import simplest_min, unify
 from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.shape import AddAxis, Transpose
@@ -68,7 +68,7 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
     if node.opset < 18:
         return [size // count] * count
     chunk = ceil_div(size, count)
-    bounds = [at_most(chunk * part, size) for part in range(count + 1)]
+    bounds = [simplest_min(chunk * part, size) for part in range(count + 1)]
     return [after - before for before, after in itertools.pairwise(bounds)]
 
 

@@ -62,7 +62,7 @@ def range_(node: NodeContext) -> OutletId:
     if not any(is_symbolic(value) for value in numbers):
         start, limit, delta = (value.reshape(()).item() for value in numbers)
         count = _count(node, (limit - start) / delta) if delta else 0
-        if not node.affords(count):
+        if not node.try_take_elements(count):
             return node.wire(Range(start, delta, TDim.of(count), numbers[0].dtype), [])
         return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
     dtype = node.fact(0).dtype
@@ -139,6 +139,6 @@ def write_range(w: NodeWriter, op: Range) -> str:
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
     """Return the integers from 0 up to, not including, ``size``."""
-    if size.is_const and node.affords(int(size)):
+    if size.is_const and node.try_take_elements(int(size)):
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, I64), [], name)

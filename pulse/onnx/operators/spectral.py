@@ -51,7 +51,7 @@ def stft(node: NodeContext) -> OutletId:
 
 
 def _stft_window(node: NodeContext) -> Array:
-    length = node.count(node.integer_at(3, "frame_length"), "frame_length") if node.has(3) else None
+    length = node.take_elements(node.integer_at(3, "frame_length"), "frame_length") if node.has(3) else None
     if not node.has(2):
         if length is None:
             raise node.error("neither a window nor a frame_length is given")
@@ -131,7 +131,7 @@ WINDOWS = {
 @onnx_op(*WINDOWS)
 def cosine_window(node: NodeContext) -> OutletId:
     """Sum cosines; a periodic window is a symmetric one of one more sample without the last."""
-    size = node.count(node.integer_at(0, "size"), "size")
+    size = node.take_elements(node.integer_at(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1
     angles = 2 * np.pi * np.arange(size) / max(1, steps)
     first, *weights = WINDOWS[node.op_type]
@@ -152,7 +152,7 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
     bands, length, rate = (node.integer_at(slot, name) for slot, name in enumerate(names[:3]))
     low, high = (float(node.scalar(slot, names[slot])) for slot in (3, 4))
     bins = length // 2 + 1
-    node.count(bins * max(0, bands), "size")
+    node.take_elements(bins * max(0, bands), "size")
     if bands < 1 or bins < 1 or rate < 1 or not -700 < low < math.inf or not -700 < high < math.inf:
         raise node.error(
             f"no filter bank has {bands} bands from {low} to {high} Hz for {length} samples at {rate} Hz"

@@ -20,7 +20,7 @@ from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
 from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.native_state import NativeState
 from pulse.program.streams.feeds import Feed
-from pulse.program.streams.lanes import Lanes, LaneSelection, lane_count
+from pulse.program.streams.lanes import Lanes, LaneSelection, require_lane_count
 from pulse.program.table.cost import RowNote
 from pulse.program.table.memory import Region, align, aligned_bytes
 from pulse.program.table.place import Place
@@ -121,7 +121,7 @@ class NativeLanes(Lanes):
         interleaved: InterleavedTable | None = None,
     ) -> None:
         lane_bytes = program.initial.size + program.arena_bytes
-        self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
+        self._group = group_size(require_lane_count(count), lane_bytes, program.weights.size)
         self._memory, memories = _allocate_memories(count, program.initial.size)
         self._arena, arenas = _allocate_memories(self._group, program.arena_bytes)
         states = [

@@ -59,7 +59,7 @@ class NativeProgram(KernelProgram):
             unchecked=find_unchecked_bodies(model),
         )
         builder = step.builder
-        self.arena_bytes = max(builder.plan(), 64)
+        self.arena_bytes = max(builder.place_arena(), 64)
         self.weights = builder.weights.assemble()
         self.weights.flags.writeable = False
         if self.weights.size >= MIN_MAPPED_BYTES:

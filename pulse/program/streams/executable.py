@@ -29,7 +29,7 @@ class Executable(ABC):
         self.form = rounding.form
         """The form of stored weights: ``f32``, ``bf16`` or ``int8``."""
         self.activations = rounding.activation_form or "f32"
-        """The form of the weights if their operands are rounded too, else ``f32``."""
+        """The form to which the operands of the weights are rounded, else ``f32``."""
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse

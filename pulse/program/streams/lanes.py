@@ -110,7 +110,7 @@ class Lanes:
             failed = self._failed_lanes(selection)
             if failed:
                 self._any_failed = True
-                raise self._failure(failed, results)
+                raise self._fail_lanes(failed, results)
             return results
         except FaultError:
             raise
@@ -144,7 +144,7 @@ class Lanes:
         states = self._states
         return [n for n in selection.numbers if states[n].has_faulted and states[n].stops_at_faults]
 
-    def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
+    def _fail_lanes(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
         for number in failed:
             self._states[number].fail()
         faults = "; ".join(
@@ -238,7 +238,7 @@ def _restore(
     return lanes
 
 
-def lane_count(count: int) -> int:
+def require_lane_count(count: int) -> int:
     """Return a number of lanes. Raises InputError: it is not positive."""
     if count < 1:
         raise InputError(f"{count} lanes: at least one is needed")

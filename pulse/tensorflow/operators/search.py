@@ -35,7 +35,7 @@ def band_part(node: TensorflowNode) -> OutletId:
 @tensorflow_op("OneHot")
 def one_hot(node: TensorflowNode) -> OutletId:
     """Wire the on value at the index, the off value elsewhere; the new axis is the last or ``axis``."""
-    fact, depth = node.fact(0), node.count(node.integer_at(1, "depth"), "depth")
+    fact, depth = node.fact(0), node.take_elements(node.integer_at(1, "depth"), "depth")
     axis = node.integer("axis", -1)
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
     column = node.wire(AddAxis(axis), [node.input(0)], "column")

@@ -25,5 +25,5 @@ def range_(node: TensorflowNode) -> OutletId:
 def linspace(node: TensorflowNode) -> OutletId:
     """Wire a number of points between two."""
     start, stop = float(node.scalar(0, "start")), float(node.scalar(1, "stop"))
-    count = node.count(node.integer_at(2, "num"), "num")
+    count = node.take_elements(node.integer_at(2, "num"), "num")
     return node.constant(np.linspace(start, stop, count).astype(node.fact(0).dtype))

@@ -76,7 +76,7 @@ def _layer(
     operands += [node.input(slot) for slot in states]
     if peepholes is not None:
         operands.append(node.constant(peepholes, "peepholes"))
-    outlets = node.graph_wires(Recurrent(cell, hidden, optional=optional), operands)
+    outlets = node.wire_all(Recurrent(cell, hidden, optional=optional), operands)
     y = node.wire(RemoveAxis(0), [outlets[0]], "frame") if single else _frames_first(node, outlets[0], False)
     return [y, *outlets[1:]]
 

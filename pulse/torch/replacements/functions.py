@@ -64,7 +64,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
                     _keep_slice_size(torch, result, *args[1:])
             loops.record(args, named, result)
             if name == "__setitem__":
-                loops.record_write(args[0], args[2])
+                loops.record_write(*args)
             return result
 
         def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

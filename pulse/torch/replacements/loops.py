@@ -166,8 +166,8 @@ class FrameLoops:
                 if self._torch.is_tensor(leaf):
                     setattr(leaf, _MARK, max(loop_steps))
 
-    def record_write(self, tensor: Any, value: Any) -> None:
-        """Mark a tensor to a part of which a result that depends on frames has been written."""
+    def record_write(self, tensor: Any, _: Any, value: Any) -> None:
+        """Mark a tensor to a part of which (the index between the two) a result that depends on frames is written."""
         self.record([tensor, value], {}, tensor)
 
     def _grow(self, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:

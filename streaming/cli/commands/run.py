@@ -73,7 +73,7 @@ def run(
       pulse run model.onnx --live --mic usb --stats out.jsonl
       pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
     """
-    from streaming.cli.model_opening import compile_opened, open_or_carried
+    from streaming.cli.model_opening import compile_opened, open_or_packaged
     from streaming.cli.run_request import RunRequest, sort_paths
 
     model, source, target = sort_paths(model, source, target, audio, live.live)
@@ -82,7 +82,7 @@ def run(
         request.refuse_live(live)
     else:
         request.refuse_file(live)
-    opened = open_or_carried(model, model_options, program_options)
+    opened = open_or_packaged(model, model_options, program_options)
     program = compile_opened(opened, program_options, live.live)
     with specialise_during(program) if specialise else nullcontext():
         if live.live:

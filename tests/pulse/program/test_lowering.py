@@ -125,7 +125,7 @@ def test_live_arena_buffers_never_overlap_in_programs() -> None:
         typed = random_model(np.random.default_rng(seed), 10)
         model = pulsify(typed)
         builder = lower_step(model.graph).builder
-        size = builder.plan()
+        size = builder.place_arena()
         live = [buffer for buffer in builder.arena if buffer.first <= buffer.last]
         for number, first in enumerate(live):
             assert first.offset >= 0

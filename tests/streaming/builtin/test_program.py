@@ -14,7 +14,7 @@ from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path
 from streaming.builtin import program as builtin_program
-from streaming.builtin.program import INDEX, PROGRAM, carried_program
+from streaming.builtin.program import INDEX, PROGRAM, find_packaged_program
 from streaming.cli import model_opening
 from streaming.cli.options import ModelOptions, ProgramOptions
 
@@ -38,11 +38,14 @@ def stream_bytes(program: pulse.Program) -> bytes:
     return np.concatenate(parts, 1).tobytes()
 
 
-def test_the_carried_program_equals_the_compiled_model(built_program: Path) -> None:
-    carried, compiled = carried_program(built_program), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
-    assert carried is not None
-    assert carried.pulse == compiled.pulse
-    assert stream_bytes(carried) == stream_bytes(compiled)
+def test_the_packaged_program_equals_the_compiled_model(built_program: Path) -> None:
+    packaged, compiled = (
+        find_packaged_program(built_program),
+        pulse.stream(model_path(), SAMPLE_RATE_HZ // 100),
+    )
+    assert packaged is not None
+    assert packaged.pulse == compiled.pulse
+    assert stream_bytes(packaged) == stream_bytes(compiled)
 
 
 def test_the_index_lists_sources_of_the_program(built_program: Path) -> None:
@@ -57,14 +60,14 @@ def test_a_program_of_other_sources_is_not_used(folder: Path) -> None:
     index = json.loads((folder / INDEX).read_text())
     sources = [name for name in index["sources"] if name != "pulse/pulsify/schedule.py"]
     (folder / INDEX).write_text(json.dumps({**index, "sources": sources}))
-    assert carried_program(folder) is None
+    assert find_packaged_program(folder) is None
     (folder / INDEX).write_text(json.dumps({**index, "sources": [*index["sources"], "pulse/none.py"]}))
-    assert carried_program(folder) is None
+    assert find_packaged_program(folder) is None
 
 
-def test_an_absent_program_is_not_carried(folder: Path) -> None:
+def test_an_absent_program_is_not_packaged(folder: Path) -> None:
     (folder / INDEX).unlink()
-    assert carried_program(folder) is None
+    assert find_packaged_program(folder) is None
 
 
 def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,24 +76,24 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
     content[-1] ^= 1
     (folder / PROGRAM).write_bytes(content)
     with pytest.warns(PulseWarning, match="checksum is wrong.*install the package again"):
-        assert carried_program(folder) is None
+        assert find_packaged_program(folder) is None
 
 
 @pytest.fixture
 def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The built program, carried by the package during the test."""
-    program = carried_program(built_program)
-    monkeypatch.setattr(model_opening, "carried_program", lambda: program)
+    program = find_packaged_program(built_program)
+    monkeypatch.setattr(model_opening, "find_packaged_program", lambda: program)
     return program
 
 
 def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: Program) -> None:
-    opened = model_opening.open_or_carried(None, ModelOptions(), ProgramOptions())
+    opened = model_opening.open_or_packaged(None, ModelOptions(), ProgramOptions())
     assert opened.model.program is packaged_program
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
 
 
-@pytest.mark.usefixtures("packaged_program")
+@pytest.mark.usefixtures("find_packaged_program")
 @pytest.mark.parametrize(
     ("path", "options", "backend", "weights"),
     [
@@ -105,6 +108,6 @@ def test_an_option_that_asks_for_another_program_opens_the_model(
     path: Path | None, options: ModelOptions, backend: str, weights: str | None
 ) -> None:
     assert (
-        model_opening.open_or_carried(path, options, ProgramOptions(weights, backend=backend)).model.program
+        model_opening.open_or_packaged(path, options, ProgramOptions(weights, backend=backend)).model.program
         is None
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.live.delay import Schedule, Timing
+from streaming.live.delay import PlannedDelay, Timing
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, assert_frames_add_up, late_by, runs
@@ -22,8 +22,8 @@ RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> None:
     """Blocks of any size have the delay of blocks of one frame."""
     timing = Timing(pulse, block, RATE, RATE, RATE)
-    assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
-    assert timing.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)
+    assert timing.plan_delay(0.0, False) == PlannedDelay(pulse - gcd(pulse, block), 0, 0)
+    assert timing.plan_delay(0.0, True) == PlannedDelay(pulse - gcd(pulse, block), 0, block)
     assert Timing(pulse, 0, RATE, RATE, RATE).schedule(0.0, False).frames == pulse - 1
 
 
@@ -32,9 +32,9 @@ def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> No
 )
 def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None:
     timing = Timing(160, 160, RATE, RATE, RATE)
-    assert timing.schedule(headroom_s, True).headroom_frames == 160 * blocks
-    assert timing.schedule(headroom_s, True, two_clocks=True).headroom_frames == 160 * (blocks + 2)
-    assert timing.schedule(headroom_s, False).headroom_frames == 0
+    assert timing.plan_delay(headroom_s, True).headroom_frames == 160 * blocks
+    assert timing.plan_delay(headroom_s, True, two_clocks=True).headroom_frames == 160 * (blocks + 2)
+    assert timing.plan_delay(headroom_s, False).headroom_frames == 0
 
 
 def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
@@ -63,7 +63,7 @@ def test_the_delay_with_resampling_is_minimal(
     device_hz: int, hz: int, pulse: int, block: int, ahead_in_frames: int, ahead_out_frames: int
 ) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in_frames, ahead_out_frames)
-    schedule = timing.schedule(None, False)
+    schedule = timing.plan_delay(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in_frames + (ahead_out_frames + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
@@ -71,16 +71,16 @@ def test_the_delay_with_resampling_is_minimal(
     assert schedule.frames - schedule.preroll_device_frames >= min_silence
     if blocks == period // block:
         assert schedule.frames - schedule.preroll_device_frames == min_silence
-    assert schedule.frames <= timing.schedule(None, True).frames - block
+    assert schedule.frames <= timing.plan_delay(None, True).frames - block
 
 
 def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound exceeds the needed delay by less than a pulse."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
-    exact = [timing.schedule(None, False).frames for timing in timings]
+    exact = [timing.plan_delay(None, False).frames for timing in timings]
     monkeypatch.setattr("streaming.live.delay.MAX_PERIOD_STEPS", 0)
     for timing, frames in zip(timings, exact):
-        bound = timing.schedule(None, False).frames
+        bound = timing.plan_delay(None, False).frames
         assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2
 
 
