@@ -140,7 +140,7 @@ class Interface(Protocol):
 
 def find_port(model: Interface, name: str) -> Port:
     """Return an input or output by its name. Raises PulsifyError: no such port."""
-    for port in (*model.inputs, *model.outputs):
-        if port.name == name:
-            return port
-    raise PulsifyError(f"no input or output is called {name!r}")
+    ports = {port.name: port for port in (*model.inputs, *model.outputs)}
+    if name not in ports:
+        raise PulsifyError(f"no input or output is called {name!r}; there are {', '.join(ports)}")
+    return ports[name]

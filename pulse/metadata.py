@@ -93,7 +93,7 @@ class PortMetadata:
 
 @record
 class AwaitedMetadata:
-    """The wires whose end an output waits for."""
+    """A wire whose last frame some output waits for."""
 
     frames: int
     offset: int

@@ -126,11 +126,19 @@ def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) 
             text=True,
         )
         if process.returncode:
-            raise CompileError(f"{level.name}: {process.stderr.strip().splitlines()[-1]}")
+            raise CompileError(f"{level.name}: {_last_line(process)}")
         library = folder / file_of(level.name)
         inputs = sorted(map(str, Path(objects).iterdir()))
-        subprocess.run([linker, *LINKER_FLAGS, f"-soname={library.name}", "-o", library, *inputs], check=True)
+        command = [linker, *LINKER_FLAGS, f"-soname={library.name}", "-o", str(library), *inputs]
+        process = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if process.returncode:
+            raise CompileError(f"{level.name}: {linker}: {_last_line(process)}")
     return checksum([library.read_bytes()])
+
+
+def _last_line(process: "subprocess.CompletedProcess[str]") -> str:
+    """Return the last line of what a process that failed has written, or how it ended."""
+    return (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
 
 
 def main() -> None:

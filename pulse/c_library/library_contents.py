@@ -17,7 +17,7 @@ from pulse.program.specialise.kernel_rows import rows_by_kernel
 from pulse.program.table.memory import align
 from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
-from pulse.support.mapping import ALIGNMENT
+from pulse.support.mapping import ALIGNMENT, align_up
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -111,7 +111,7 @@ class LibraryContents:
     def pieces(self) -> list[InitialBytes]:
         """The first state without its zeros."""
         state = self.program.initial
-        lines = np.zeros(-(-state.size // ALIGNMENT) * ALIGNMENT, np.uint8)
+        lines = np.zeros(align_up(state.size), np.uint8)
         lines[: state.size] = state
         nonzero_lines = np.flatnonzero(lines.reshape(-1, ALIGNMENT).any(1))
         runs = (

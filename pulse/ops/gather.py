@@ -6,9 +6,10 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.facts import Array, DType, TypedFact, is_symbolic
 from pulse.ops.check import Check, index_check
 from pulse.ops.dims import require_axis
+from pulse.ops.indices import require_integers
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
 
@@ -33,8 +34,7 @@ class Gather(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
         require_axis(self.axis, x)
-        if not np.issubdtype(indices.dtype, np.integer):
-            raise FactError(f"indices must be integers, got {dtype_name(indices.dtype)}")
+        require_integers(indices)
         self._check_range(x, indices)
         return [TypedFact(x.dtype, (*x.shape[: self.axis], *indices.shape, *x.shape[self.axis + 1 :]))]
 

@@ -6,17 +6,17 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check, index_check
 from pulse.ops.dims import unify
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
-from pulse.ops.scatter import (
+from pulse.ops.indices import (
     INDEX_ADVICE,
     along_relation,
-    check_along,
-    check_integers,
-    column_checks,
+    checks_of_columns,
     grid,
     index_depth,
+    require_along,
+    require_integers,
     wrap_index,
 )
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
 
 
@@ -38,8 +38,8 @@ class GatherElements(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
-        check_integers(indices)
-        check_along(x, indices, self.axis)
+        require_integers(indices)
+        require_along(x, indices, self.axis)
         return [TypedFact(x.dtype, indices.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -78,7 +78,7 @@ class GatherBatches(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
-        check_integers(indices)
+        require_integers(indices)
         depth = index_depth(TypedFact(x.dtype, x.shape[self.batch :]), indices)
         if indices.rank <= self.batch:
             raise FactError(f"indices {indices} have no more than {self.batch} batch axes")
@@ -95,7 +95,7 @@ class GatherBatches(Op):
         return [x[tuple(index)]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        return column_checks(shapes, self.batch)
+        return checks_of_columns(shapes, self.batch)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         x_axis, index_axis = axes

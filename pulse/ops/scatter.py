@@ -1,4 +1,4 @@
-"""Entries written and read at indices that are computed while running."""
+"""Entries written at indices that are computed while running."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,6 +8,16 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
 from pulse.ops.dims import unify
+from pulse.ops.indices import (
+    INDEX_ADVICE,
+    along_relation,
+    checks_of_columns,
+    grid,
+    index_depth,
+    require_along,
+    require_integers,
+    wrap_index,
+)
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
 
@@ -18,7 +28,6 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "min": np.minimum,
 }
 """How an update is combined with the present entry; with reduction "none" it replaces the entry."""
-INDEX_ADVICE = "use constant indices, or stream along an axis that they do not index"
 
 
 def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str) -> None:
@@ -33,35 +42,10 @@ def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str)
             y[element] = combine(y[element], update)
 
 
-def grid(shape: Sequence[int]) -> list[Array]:
-    """Return the index of each element of a tensor, an array for each axis."""
-    every: Array = np.indices(tuple(shape))
-    return [every[axis] for axis in range(len(shape))]
-
-
-def check_integers(fact: TypedFact) -> None:
-    """Require indices of an integer type. Raises FactError: another type."""
-    if not np.issubdtype(fact.dtype, np.integer):
-        raise FactError(f"indices must be integers, got {dtype_name(fact.dtype)}")
-
-
-def check_types(x: TypedFact, updates: TypedFact) -> None:
+def require_type(x: TypedFact, updates: TypedFact) -> None:
     """Require updates of the type of x. Raises FactError: another type."""
     if x.dtype != updates.dtype:
         raise FactError(f"updates of {dtype_name(updates.dtype)} do not fit {dtype_name(x.dtype)}")
-
-
-def wrap_index(index: Array, size: int) -> Array:
-    """Return indices counted from the front. Raises IndexError: one is out of range."""
-    if index.size and (index.min() < -size or index.max() >= size):
-        raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
-    return np.where(index < 0, index + size, index)
-
-
-def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
-    """Return checks of indices whose last axis names a place on the axes after the batch axes."""
-    x, indices = shapes[:2]
-    return [index_check(x[batch + column], column) for column in range(indices[-1])]
 
 
 @record
@@ -82,8 +66,8 @@ class ScatterND(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices, updates = inputs
-        check_integers(indices)
-        check_types(x, updates)
+        require_integers(indices)
+        require_type(x, updates)
         depth = index_depth(x, indices)
         shape = (*indices.shape[:-1], *x.shape[depth:])
         if updates.rank != len(shape):
@@ -100,7 +84,7 @@ class ScatterND(Op):
         return [y]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        return column_checks(shapes, 0)
+        return checks_of_columns(shapes, 0)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         x, indices, _ = inputs
@@ -114,13 +98,6 @@ class ScatterND(Op):
 
     def detail(self) -> str:
         return self.reduction
-
-
-def index_depth(x: TypedFact, indices: TypedFact) -> int:
-    """Return how many axes of x each index names. Raises FactError: none, or more than x has."""
-    if indices.rank == 0 or not indices.shape[-1].is_const or not 0 < int(indices.shape[-1]) <= x.rank:
-        raise FactError(f"the last axis of indices {indices} must name 1 to {x.rank} axes of {x}")
-    return int(indices.shape[-1])
 
 
 @record
@@ -142,9 +119,9 @@ class ScatterElements(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices, updates = inputs
-        check_integers(indices)
-        check_types(x, updates)
-        check_along(x, indices, self.axis)
+        require_integers(indices)
+        require_type(x, updates)
+        require_along(x, indices, self.axis)
         if updates.rank != x.rank:
             raise FactError(f"updates {updates} need {x.rank} axes")
         for axis, (dim, update_dim) in enumerate(zip(indices.shape, updates.shape)):
@@ -167,23 +144,3 @@ class ScatterElements(Op):
 
     def detail(self) -> str:
         return f"axis {self.axis} {self.reduction}"
-
-
-def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
-    """Require indices of the rank of x that are not longer than x on the other axes. Raises FactError: they are."""
-    if indices.rank != x.rank or not 0 <= axis < x.rank:
-        raise FactError(f"axis {axis} of {x} does not fit indices {indices}")
-    for index, (dim, index_dim) in enumerate(zip(x.shape, indices.shape)):
-        if index != axis and dim.prove_ge(index_dim).no:
-            raise FactError(f"indices {indices} are longer than {x} on axis {index}")
-
-
-def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
-    """Return a pointwise relation if every input streams on one axis that is not the indexed one."""
-    x_axis = axes[0]
-    if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
-        return Whole("its indices choose among frames of the whole stream", INDEX_ADVICE)
-    lengths = {fact.shape[x_axis] for fact in inputs}
-    if len(lengths) > 1:
-        return Whole("its inputs have streams of different lengths", "slice them to one length")
-    return Pointwise((x_axis,))

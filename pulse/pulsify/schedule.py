@@ -87,14 +87,10 @@ class Scheduler:
             inputs = [self._readable_wire(outlet, relation) for outlet in node.inputs]
             if relation is None:
                 facts = [outlet.fact for outlet in node.outputs]
-                self._keep(
-                    node,
-                    self.builder.add_all(
-                        node.name, node.op, [static_outlet(w) for w in inputs], [None] * len(facts)
-                    ),
-                )
-                continue
-            results = self._schedule(node, relation, inputs)
+                outlets = [static_outlet(wire) for wire in inputs]
+                results = self.builder.add_all(node.name, node.op, outlets, [None] * len(facts))
+            else:
+                results = self._schedule(node, relation, inputs)
             self._keep(node, results)
 
     def _readable_wire(self, outlet: OutletId, relation: Relation | None) -> AnyWire:

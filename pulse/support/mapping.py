@@ -15,6 +15,18 @@ MIN_MAPPED_BYTES = 1 << 26
 """The minimum size of weights that are mapped from a file, so that their memory is released early."""
 
 
+def align_up(size: int) -> int:
+    """Return a number of bytes rounded up to the alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def aligned_bytes(size: int) -> NDArray[np.uint8]:
+    """Return zeroed bytes at an aligned address."""
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
+
+
 def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Map nonempty arrays from an unnamed temporary file that lasts as long as one of them.
 
@@ -22,7 +34,7 @@ def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """
     from tempfile import TemporaryFile
 
-    sizes = [-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays]
+    sizes = [align_up(array.nbytes) for array in arrays]
     offsets = list(accumulate(sizes, initial=0))[:-1]
     with TemporaryFile() as file:
         file.truncate(sum(sizes))

@@ -69,7 +69,7 @@ def open_audio_inputs(
             paths.append(path)
         elif route.name not in names:
             raise InputError(
-                f"--in {route}: {program.model.port(route.name)}; is not audio; give a .npy file"
+                f"--in {route}: {program.model.port(route.name)}, which is not audio; give a .npy file"
             )
         else:
             by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)

@@ -54,7 +54,7 @@ LIVE_ENTRIES = (
     "pipeline.call",
     "pipeline.command",
     "pipeline.apply",
-    "pipeline.take_back",
+    "pipeline.withdraw_command",
     *MICROPHONE_ENTRIES,
 )
 """The entry points that live audio needs, besides the kernels of its model."""

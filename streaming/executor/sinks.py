@@ -237,7 +237,6 @@ def make_sink(sink: Any) -> Sink:
 def _whole_length(port: Port, program: Program, source: AsyncAudioSource | None, file_hz: int) -> int | None:
     """Return the samples of a file as long as its source; None if the length is unknown."""
     sound_input = next(iter(sound_inputs(program)), None)
-    has_length_of_input = source is not None and sound_input is not None and port.length == sound_input.length
-    return (
-        source.samples if source is not None and has_length_of_input and source.rate_hz == file_hz else None
-    )
+    if source is None or sound_input is None:
+        return None
+    return source.samples if port.length == sound_input.length and source.rate_hz == file_hz else None

@@ -114,20 +114,20 @@ def make_blocks(
     if isinstance(source, AsyncAudioSource):
         return _audio_blocks(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
-        return _run_blocking([cast("InputBlock", source)])
+        return _blocks_of_iterable([cast("InputBlock", source)])
     if isinstance(source, AsyncGenerator):
         return cast("AsyncGenerator[InputBlock]", source)
     if isinstance(source, AsyncIterable):
-        return _await_blocks(cast("AsyncIterable[InputBlock]", source))
+        return _blocks_of_async(cast("AsyncIterable[InputBlock]", source))
     if isinstance(source, Iterable):
-        return _run_blocking(cast("Iterable[InputBlock]", source))
+        return _blocks_of_iterable(cast("Iterable[InputBlock]", source))
     raise InputError(
         f"{type(source).__name__} is not a source; give arrays, something to iterate over, an AsyncAudioSource or the "
         "path of an audio file"
     )
 
 
-async def _await_blocks(
+async def _blocks_of_async(
     source: AsyncIterable[InputBlock],
 ) -> AsyncGenerator[InputBlock]:
     iterator = aiter(source)
@@ -139,7 +139,7 @@ async def _await_blocks(
             await close()
 
 
-async def _run_blocking(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlock]:
+async def _blocks_of_iterable(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlock]:
     iterator = iter(source)
     try:
         for block in iterator:

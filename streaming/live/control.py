@@ -12,7 +12,7 @@ from streaming.live.instances import Instances, live_inputs, require_same_ports
 from streaming.live.pipeline import Pipeline
 from streaming.native import control_block as cb
 from streaming.native import positions
-from streaming.native.commands import apply_now, give_command, take_back
+from streaming.native.commands import apply_now, give_command, withdraw_command
 from streaming.routing import playable_output
 
 ANSWER_TIMEOUT_S = 2.0
@@ -138,7 +138,7 @@ class Control:
                 pipeline.set_successors(instances)
 
     @property
-    def swapping(self) -> bool:
+    def is_swapping(self) -> bool:
         """Whether a swap is in progress: another program runs alongside the one that is played."""
         return self._pipeline.is_swapping
 
@@ -156,8 +156,8 @@ class Control:
         gains.wanted_bypass = 1.0 if self._bypassed and not self._muted else 0.0
 
     def _current_instances(self) -> Instances:
-        if self.swapping:
-            raise PulseError("another program is about to take over: wait until `swapping` is False")
+        if self.is_swapping:
+            raise PulseError("another program is about to take over: wait until `is_swapping` is False")
         return self._pipeline.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
@@ -184,11 +184,11 @@ class Control:
             if not (self.running and pipeline.native):
                 apply_now.call(pipeline.address)
             while positions.load(pipeline.control_block, "command") != cb.NONE:
-                if time.monotonic() > end and take_back.call(pipeline.address, command):
+                if time.monotonic() > end and withdraw_command.call(pipeline.address, command):
                     raise PulseError(
                         f"no pulse has ended within {ANSWER_TIMEOUT_S} s: the device may have stopped"
                     )
                 time.sleep(POLL_S)
         finally:
             while positions.load(pipeline.control_block, "command") != cb.NONE:
-                take_back.call(pipeline.address, command)
+                withdraw_command.call(pipeline.address, command)

@@ -23,7 +23,7 @@ from streaming.routing import playable_output
 
 @record
 class PulseRecord:
-    """The outputs of one pulse: its number, when its last sample arrived, and when they were ready (monotonic ns).
+    """The outputs of one pulse.
 
     pulse         number of the pulse
     arrived_ns, ready_ns  when its last sample arrived, and when the outputs were ready (monotonic)

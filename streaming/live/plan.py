@@ -72,7 +72,7 @@ class PlannedDevices:
         channels_out = (
             0 if self.target is None else min(max(streams, MAX_DEVICE_CHANNELS), self.target.channels)
         )
-        if channels_out and streams > channels_out and streams > 1:
+        if channels_out and streams > channels_out:
             raise InputError(
                 f"{streams} streams for {channels_out} channels of {self.target.name if self.target else ''}: choose "
                 "another output device, or one channel, or mix"
@@ -82,7 +82,7 @@ class PlannedDevices:
         if frames is None:
             frames = max(round(program.pulse * rate / plan.rate_hz), 1)
         source, target = self.source, self.target
-        apart = target is not None and source.index != target.index
+        two_clocks = target is not None and source.index != target.index
         self.stream_config = StreamConfig(
             rate_hz=plan.rate_hz,
             rate_in_hz=rate,
@@ -91,7 +91,7 @@ class PlannedDevices:
             channels_out=channels_out,
             channels=channels,
             block_frames=frames,
-            two_clocks=apart,
+            two_clocks=two_clocks,
             input_channels=routing.input_channels,
         )
         self.in_callback = False

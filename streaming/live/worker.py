@@ -13,13 +13,13 @@ class Worker(NotCopyable):
 
     pipeline  the pipeline; a native one is computed without Python
     realtime  the real-time settings that the thread requests
-    realtime_settings  the settings requested, each with what the system granted
     """
 
     copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, pipeline: Pipeline, realtime: Realtime) -> None:
         self.realtime_settings: list[RealtimeSetting] = []
+        """The settings requested, each with what the system granted."""
         self.error: Exception | None = None
         """The error that ended the thread, such as one raised by a program in Python."""
         self._pipeline = pipeline

@@ -64,9 +64,8 @@ def stream_callback(source, target, frames, time, flags, user):
     if plays:
         play(control, side, floats_at(address_of(target)), count, entered)
     if captures and control.engine != IN_CALLBACK and control.wake >= 0:
-        set_event(
-            control.wake
-        )  # after ``play``, which makes space for the output of a pulse that waits for it
+        # after ``play``, which makes space for the output of a pulse that waits for it
+        set_event(control.wake)
     count_time(histogram_at(side.callback_times), now_ns(control) - entered)
     store(side, "callbacks", side.callbacks + 1)
     return CONTINUE if load(control, "stop") == 0 else COMPLETE

@@ -94,8 +94,8 @@ def give_command(address, command, memory, number):
         set_event(control.wake)
 
 
-@entry("pipeline.take_back", 2, returns="int")
-def take_back(address, command):
+@entry("pipeline.withdraw_command", 2, returns="int")
+def withdraw_command(address, command):
     """Withdraw a command; return whether it had not been started."""
     return 1 if compare_exchange(control_at(address), "command", command, cb.NONE) else 0
 

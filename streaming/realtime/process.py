@@ -12,7 +12,9 @@ from streaming.realtime.realtime_settings import Realtime, RealtimeSetting
 
 @contextmanager
 def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
-    """Freeze the collector and lock memory while a stream runs; enter when all is loaded, compiled and touched.
+    """Set the switch interval, freeze the collector and lock memory while a stream runs.
+
+    Enter it when all is loaded, compiled and touched.
 
     Streams may run concurrently: each repeats it for what is new since, and the last one to end undoes it.
 

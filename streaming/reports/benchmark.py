@@ -111,10 +111,10 @@ def measure_steps(
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
     deadline_s = opened.deadline_s(program.pulse)
     by_round, total = [Latency(deadline_s) for _ in range(rounds)], Latency(deadline_s)
-    for step, latency in enumerate(by_round, 1):
+    for number, latency in enumerate(by_round, 1):
         _measure(program, steps, latency)
         total.merge(latency)
-        advance(step, rounds)
+        advance(number, rounds)
     state = _new_state(program, np.random.default_rng(0))
     profile = state.profile(PROFILE_STEPS) if isinstance(state, NativeState) else None
     return Benchmark(opened, program, steps, tuple(by_round), total, profile, details)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,8 @@ from starlette.websockets import WebSocket
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.protocol.errors import ProtocolError
+from streaming.realtime.process import apply_to_process
+from streaming.realtime.realtime_settings import Realtime
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
@@ -73,22 +74,20 @@ class Service(NotCopyable):
     async def run(self) -> AsyncGenerator[None]:
         """Step streams while the context is open."""
         loop = asyncio.get_running_loop()
-        usual_interval_s = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
-        for worker in self.workers:
-            worker.start()
-        try:
-            async with anyio.create_task_group() as tasks:
-                for worker in self.workers:
-                    loop.add_reader(worker.answered.to_read, self._deliver, worker)
-                tasks.start_soon(self._watch)
-                yield
-                tasks.cancel_scope.cancel()
-        finally:
+        with apply_to_process(Realtime(switch_interval_s=SWITCH_INTERVAL_S)):
             for worker in self.workers:
-                loop.remove_reader(worker.answered.to_read)
-                worker.stop()
-            sys.setswitchinterval(usual_interval_s)
+                worker.start()
+            try:
+                async with anyio.create_task_group() as tasks:
+                    for worker in self.workers:
+                        loop.add_reader(worker.answered.to_read, self._deliver, worker)
+                    tasks.start_soon(self._watch)
+                    yield
+                    tasks.cancel_scope.cancel()
+            finally:
+                for worker in self.workers:
+                    loop.remove_reader(worker.answered.to_read)
+                    worker.stop()
 
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """Serve one client, until it is gone."""

@@ -111,9 +111,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle bytes from the client."""
-        if (
-            self._splits is None
-        ):  # a client that has waited for the response to its request sends frames from now on
+        if self._splits is None:
+            # a client that has waited for the response to its request sends frames from now on
             self._splits = self.handshake_complete if self.handshake_initiated else None
         if not self._splits:
             super().data_received(data)

@@ -168,8 +168,8 @@ class LiveStatistics:
             compute=self.compute.summary(),
             callback=self.callback.summary(),
             interval=self.interval.summary(),
-            levels_in=finite(self.levels_in),
-            levels_out=finite(self.levels_out),
+            levels_in=finite_or_none(self.levels_in),
+            levels_out=finite_or_none(self.levels_out),
             load=self.load,
             notes=self.notes,
         )
@@ -179,6 +179,6 @@ class LiveStatistics:
         return asdict(self.summary())
 
 
-def finite(levels: tuple[float, ...]) -> tuple[float | None, ...]:
+def finite_or_none(levels: tuple[float, ...]) -> tuple[float | None, ...]:
     """Return the levels, with None for those that are infinite or NaN, which JSON lacks."""
     return tuple(level if isfinite(level) else None for level in levels)

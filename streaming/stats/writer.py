@@ -26,7 +26,7 @@ from streaming.stats.lines import (
     SummaryLine,
     versions,
 )
-from streaming.stats.live_statistics import LiveStatistics, finite
+from streaming.stats.live_statistics import LiveStatistics, finite_or_none
 from streaming.stats.setup import Setup
 from streaming.stats.ticks import Ticks
 
@@ -131,8 +131,8 @@ class StatsWriter(NotCopyable):
             waiting=new("waiting").summary(),
             compute=new("compute").summary(),
             callback=new("callback").summary(),
-            levels_in=finite(self._levels_in),
-            levels_out=finite(self._levels_out),
+            levels_in=finite_or_none(self._levels_in),
+            levels_out=finite_or_none(self._levels_out),
             load=self._computed_s / span_s if span_s else 0.0,
             delay_s=statistics.delay.total_s,
             events=tuple(note for note in statistics.notes if note not in earlier_notes),

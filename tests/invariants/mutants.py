@@ -35,11 +35,11 @@ from pulse.ops.time_position import Positions, Range
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.machine.machine import run_python
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import link, row_starts
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.oracle import Feeds
 from pulse.pulsify.driver import pulsify
+from pulse.support.mapping import aligned_bytes
 from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32

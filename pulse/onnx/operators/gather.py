@@ -19,7 +19,7 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
-from pulse.ops.scatter import index_depth, wrap_index
+from pulse.ops.indices import index_depth, wrap_index
 from pulse.ops.shape import RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.support.wording import spell

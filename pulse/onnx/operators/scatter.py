@@ -25,8 +25,9 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
 from pulse.ops.dims import require_at_least
 from pulse.ops.gather import Gather
+from pulse.ops.indices import index_depth
 from pulse.ops.pad import Pad
-from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
+from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record

@@ -17,6 +17,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.program.file.json_object import JsonObject
 from pulse.support.blake2 import blake2b
+from pulse.support.mapping import ALIGNMENT, align_up, aligned_bytes
 from pulse.support.record import record
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 KIND = b"pulse program "
 MAGIC = KIND + b"3\n"
 """The first bytes of a file. The format number grows when names in files change, such as the modules of kernels."""
-CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
+CHECKSUM_BYTES, LENGTH_BYTES = 32, 8
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
 MAX_HEADER_BYTES = 1 << 26
 """A longer header is refused before it is read."""
@@ -72,10 +73,10 @@ def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     spans = {name: [0, 0] for name in sections}
     text, end, length = b"", 0, -1
     while len(text) != length:  # larger offsets may have more digits, which changes the length of the text
-        length, end = len(text), _align(FIXED_BYTES + len(text))
+        length, end = len(text), align_up(FIXED_BYTES + len(text))
         for name, data in sections.items():
             spans[name] = [end, data.nbytes]
-            end = _align(end + data.nbytes)
+            end = align_up(end + data.nbytes)
         text = json.dumps({**header, "sections": spans}, separators=(",", ":"), allow_nan=False).encode()
     content = bytearray(end)
     content[FIXED_BYTES : FIXED_BYTES + len(text)] = text
@@ -122,9 +123,7 @@ def open_container(source: str | bytes) -> Container:
 
 def _map(source: str | bytes) -> Array:
     if isinstance(source, bytes):
-        aligned = np.zeros(len(source) + ALIGNMENT, np.uint8)
-        start = -aligned.ctypes.data % ALIGNMENT
-        content = aligned[start : start + len(source)]
+        content = aligned_bytes(len(source))
         content[:] = np.frombuffer(source, np.uint8)
         content.flags.writeable = False
         return content
@@ -140,7 +139,3 @@ def _checksum(content: "Array | bytearray") -> bytes:
     return blake2b(
         memoryview(cast(Any, content))[len(MAGIC) + CHECKSUM_BYTES :], digest_size=CHECKSUM_BYTES
     ).digest()
-
-
-def _align(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -9,7 +9,7 @@ from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.native_state import NativeState
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS
 from pulse.program.streams.feeds import Feed
-from pulse.program.table.memory import aligned_bytes
+from pulse.support.mapping import aligned_bytes
 
 if TYPE_CHECKING:
     from pulse.program.native.interleaved_table import InterleavedTable

@@ -15,9 +15,10 @@ from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import LaneSelection
 from pulse.program.table.emitted import make_table
-from pulse.program.table.memory import Region, aligned_bytes
+from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.program.table.table import link
+from pulse.support.mapping import aligned_bytes
 from pulse.support.record import record
 
 

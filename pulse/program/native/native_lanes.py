@@ -22,10 +22,10 @@ from pulse.program.native.native_state import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import Lanes, LaneSelection, require_lane_count
 from pulse.program.table.cost import RowNote
-from pulse.program.table.memory import Region, align, aligned_bytes
+from pulse.program.table.memory import Region, align
 from pulse.program.table.place import Place
 from pulse.program.table.table import link_lanes
-from pulse.support.mapping import ALIGNMENT
+from pulse.support.mapping import ALIGNMENT, aligned_bytes
 from pulse.support.record import record
 
 CACHE_BYTES = 1 << 20

@@ -24,13 +24,13 @@ from pulse.program.step import lower_step
 from pulse.program.table.copies import list_copies
 from pulse.program.table.cost import RowNote, cost_of
 from pulse.program.table.emitted import EmittedInstruction, make_table
-from pulse.program.table.memory import Value, aligned_bytes
+from pulse.program.table.memory import Value
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding
 from pulse.support.blake2 import blake2b
-from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap
+from pulse.support.mapping import MIN_MAPPED_BYTES, aligned_bytes, release_heap
 from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
 

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.program.machine import machine
 from pulse.program.native.native_executable import NativeExecutable
-from pulse.program.table.memory import Region, aligned_bytes
+from pulse.program.table.memory import Region
 from pulse.program.table.table import RowTable
+from pulse.support.mapping import aligned_bytes
 
 COMPARED_PULSES = 16
 """The pulses that are compared, each with new noise."""

@@ -54,8 +54,8 @@ def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     """Return copies of the inputs that do not stream."""
     ports = {port.name: port for port in inputs if not port.streams}
     if constants.keys() != ports.keys():
-        missing = "; ".join(port_text(port) for port in ports.values()) or "none"
-        raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
+        expected = "; ".join(port_text(port) for port in ports.values()) or "none"
+        raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {expected}")
     copies = {name: widen_f16(np.array(array), ports[name].dtype) for name, array in constants.items()}
     for name, array in copies.items():
         if array.shape != ports[name].shape or array.dtype != ports[name].dtype:

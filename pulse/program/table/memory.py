@@ -10,7 +10,7 @@ import numpy as np
 
 from pulse.facts import Array, DType
 from pulse.support.blake2 import blake2b
-from pulse.support.mapping import ALIGNMENT
+from pulse.support.mapping import ALIGNMENT, align_up, aligned_bytes
 from pulse.support.record import record
 
 MIN_RELEASED_BYTES = 1 << 18
@@ -179,14 +179,7 @@ def _identity(raw: Array) -> bytes:
 
 def align(size: int) -> int:
     """Return the size rounded up to the alignment, with space so that no two runs share a cache line."""
-    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
-
-
-def aligned_bytes(size: int) -> Array:
-    """Return zeroed bytes at an aligned address."""
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
+    return align_up(max(size, 1))
 
 
 def place_buffers(buffers: Sequence[Buffer]) -> int:

@@ -108,7 +108,7 @@ def _dilations(graph: FlatGraph, block: list[int], before: list[GraphNode]) -> l
                 return None
             new_axis = int(value.reshape(())) % rank
             axes = [axis + (axis >= new_axis) for axis in axes]
-        elif node.op_type not in ("Identity",):
+        elif node.op_type != "Identity":
             return None
     if any(axis > 2 for axis in axes):
         return None

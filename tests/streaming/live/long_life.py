@@ -117,15 +117,15 @@ class Run:
             case "end":
                 host.finish()
                 self.feed(rng.randrange(20))
-            case "reset" if not control.swapping:
+            case "reset" if not control.is_swapping:
                 control.reset()
                 self.whole = False
-            case "restore" if not control.swapping and self.saved is None:
+            case "restore" if not control.is_swapping and self.saved is None:
                 self.saved = control.snapshot()
-            case "restore" if not control.swapping and self.saved is not None:
+            case "restore" if not control.is_swapping and self.saved is not None:
                 control.restore(self.saved)
                 self.whole = False
-            case "swap" if not control.swapping:
+            case "swap" if not control.is_swapping:
                 control.swap(self.program, prime_s=0.1)
                 self.whole = False
                 self.saved = None

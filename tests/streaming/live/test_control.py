@@ -126,7 +126,7 @@ def test_an_unapplied_command_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> N
             ):
                 command()
             assert fields(live).command == cb.NONE
-        assert not live.control.swapping
+        assert not live.control.is_swapping
         live.control.running = False
         played = host.run(np.ones((BLOCK, 1), np.float32))
         assert played[0] == 10 * BLOCK + 1, "it was not reset"

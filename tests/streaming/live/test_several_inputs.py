@@ -132,7 +132,7 @@ def test_bypass_snapshots_and_swaps_work_with_two_inputs() -> None:
         np.testing.assert_array_equal(host.run(sound)[delay:], first[delay:])
         live.control.swap(cancelling_program(160), prime_s=0.05)
         host.run(sound)
-        assert not live.control.swapping
+        assert not live.control.is_swapping
 
 
 def test_recordings_have_all_channels(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ def test_a_swap_keeps_the_delay_and_fades(engine: str) -> None:
 
         def swap():
             live.control.swap(cached_program(quiet_model), prime_s=0.05)
-            assert live.control.swapping
+            assert live.control.is_swapping
             assert live.pipeline.program is cached_program(delayed_model)
 
         played = np.concatenate(play_with_changes(host, x, swap))
-        assert not live.control.swapping
+        assert not live.control.is_swapping
         assert live.pipeline.program is cached_program(quiet_model)
         delay = live.delay.frames
     aligned = late_by(x, delay, len(x))
@@ -75,7 +75,7 @@ def test_a_swap_while_late_keeps_the_reported_delay(policy: str) -> None:
             host.stall(0.07)
 
         played = np.concatenate(play_with_changes(host, x, swap))
-        assert not live.control.swapping
+        assert not live.control.is_swapping
         assert live.statistics().counters.frames_silent > 0
         delay = live.delay.frames
     np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
@@ -105,7 +105,7 @@ def test_swaps_to_misfitting_programs_are_refused(make: Callable[[], Program], m
     with runs(cached_program(delayed_model), records=False) as (_, live):
         with pytest.raises(InputError, match=message):
             live.control.swap(make())
-        assert not live.control.swapping
+        assert not live.control.is_swapping
 
 
 def test_swaps_with_misfitting_snapshots_are_refused() -> None:
@@ -114,7 +114,7 @@ def test_swaps_with_misfitting_snapshots_are_refused() -> None:
             live.control.restore(live.control.snapshot() * 2)
         with pytest.raises(InputError, match="belongs to another model or pulse"):
             live.control.restore([cached_program(sum_model).spawn().snapshot()])
-        assert not live.control.swapping
+        assert not live.control.is_swapping
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_swaps_with_misfitting_snapshots_are_refused() -> None:
 def test_a_swap_in_progress_blocks_other_commands(command: Callable[[Control], object]) -> None:
     with runs(cached_program(delayed_model), records=False) as (_, live):
         live.control.swap(cached_program(delayed_model))
-        with pytest.raises(PulseError, match="wait until `swapping` is False"):
+        with pytest.raises(PulseError, match="wait until `is_swapping` is False"):
             command(live.control)
 
 

@@ -147,7 +147,7 @@ def test_commands_are_applied_while_the_worker_runs() -> None:
         for _ in range(4):
             call(x)
         wait_for_pulses(pipeline, 55)
-        assert not control.swapping
+        assert not control.is_swapping
 
 
 def test_commands_wake_the_worker_if_no_device_calls() -> None:

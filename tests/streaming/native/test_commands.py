@@ -36,7 +36,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
             live.control.swap(cached_program(sum_model))
         live.control.running = False
         host.run(normal_noise(RATE, seed=1))
-        assert not live.control.swapping
+        assert not live.control.is_swapping
         assert fields(live).next_instances == 0
         assert fields(live).load_count == 0, "neither the reset nor the restore was applied"
 
@@ -54,9 +54,9 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
         monkeypatch.setattr(control, "apply_now", SimpleNamespace(call=apply_and_interrupt))
         with pytest.raises(Interrupted):
             live.control.swap(cached_program(sum_model), 0.01)
-        assert live.control.swapping
+        assert live.control.is_swapping
         host.run(normal_noise(RATE))
-        assert not live.control.swapping
+        assert not live.control.is_swapping
         assert live.pipeline.instances is not old
         assert fields(live).instances == live.pipeline.instances.address
 

@@ -17,8 +17,8 @@ from pulse.jit.rows.reach import CheckedInstruction, TableCheck
 from pulse.jit.rows.span import Located
 from pulse.program.file.safety import require_safe
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import row_starts
+from pulse.support.mapping import aligned_bytes
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import FAMILIES, cases

@@ -32,8 +32,9 @@ from pulse.program.native.kernel_program import KernelProgram
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
-from pulse.program.table.memory import Region, align, aligned_bytes
+from pulse.program.table.memory import Region, align
 from pulse.program.table.table import link, row_starts
+from pulse.support.mapping import aligned_bytes
 from streaming.session import Session
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.build import floats, model, node

@@ -23,8 +23,9 @@ from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 from pulse.program.table.emitted import make_table
-from pulse.program.table.memory import Region, aligned_bytes
+from pulse.program.table.memory import Region
 from pulse.pulsify.driver import pulsify
+from pulse.support.mapping import aligned_bytes
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import smoothing_body
