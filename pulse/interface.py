@@ -142,5 +142,5 @@ def find_port(model: Interface, name: str) -> Port:
     """Return an input or output by its name. Raises PulsifyError: no such port."""
     ports = {port.name: port for port in (*model.inputs, *model.outputs)}
     if name not in ports:
-        raise PulsifyError(f"no input or output is called {name!r}; there are {', '.join(ports)}")
+        raise PulsifyError(f"no input or output is called {name!r}; choose one of {', '.join(ports)}")
     return ports[name]

@@ -17,7 +17,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import operand
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.table.cost import Cost, cost_of
-from pulse.program.table.memory import aligned_bytes
+from pulse.support.mapping import aligned_bytes
 
 SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""

@@ -13,7 +13,7 @@ from pulse.program.machine.packed import PackedCall, PackedTensor
 from pulse.program.native.native_state import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
-from pulse.program.table.memory import aligned_bytes
+from pulse.support.mapping import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
 from streaming.executor.engine import Result
 from streaming.executor.engine_thread import EngineThread

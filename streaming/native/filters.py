@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.jit.language.simd import LANES
-from pulse.program.table.memory import aligned_bytes
+from pulse.support.mapping import aligned_bytes
 from pulse.support.record import record
 
 MAX_RATIO = 256

@@ -19,7 +19,7 @@ from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device, exact_device
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.table.memory import aligned_bytes
+from pulse.support.mapping import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
 from streaming.native.filters import design
 from streaming.snapshot import pack, unpack_one

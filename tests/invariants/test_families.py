@@ -55,6 +55,7 @@ FOLDERS: Mapping[str, frozenset[str]] = {
             "dims",
             "folding",
             "generic",
+            "indices",
             "op",
             "stateful",
             "weight_units",

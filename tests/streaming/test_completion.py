@@ -104,7 +104,7 @@ def test_a_restored_session_has_not_been_completed() -> None:
 
 
 @both_backends
-def test_inputs_that_are_shorter_than_the_stream_are_not_completed(backend: str) -> None:
+def test_an_input_shorter_than_the_stream_is_not_completed(backend: str) -> None:
     """An input of T - 3 frames, and three before it: 14 frames are a stream of 17, and nothing is left out."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T-3,f32")

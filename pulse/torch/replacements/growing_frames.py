@@ -1,4 +1,3 @@
-# pyright: basic
 """Tensors that grow by a frame in each step of a loop, ``y = torch.cat([y, frame], 1)``, and first frames that are
 written before a loop, ``y[:, 0] = x[:, 0]``.
 """

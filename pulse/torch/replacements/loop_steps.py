@@ -1,4 +1,3 @@
-# pyright: basic
 """Loops over frames in a module's code, and the positions of their steps."""
 
 from typing import Any, NamedTuple

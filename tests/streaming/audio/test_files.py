@@ -225,9 +225,9 @@ def test_channels_are_chosen_and_mixed() -> None:
     assert Channels.parse("mix").select(x).tolist() == [[2], [7]]
     assert Channels.parse("1").select(x).tolist() == [[3], [9]]
     assert Channels.parse("each").select(x).tolist() == x.tolist()
-    assert [Channels.parse(text).streams(2) for text in ("mix", "0", "each")] == [1, 1, 2]
+    assert [Channels.parse(text).count_streams(2) for text in ("mix", "0", "each")] == [1, 1, 2]
     assert Channels.parse("mix").select(x).dtype == np.float32
     with pytest.raises(InputError, match="'left': give mix, each or the number"):
         Channels.parse("left")
     with pytest.raises(InputError, match="channel 2: the audio has 2 channels, numbered from 0"):
-        Channels.parse("2").streams(2)
+        Channels.parse("2").count_streams(2)

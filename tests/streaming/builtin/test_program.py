@@ -93,7 +93,7 @@ def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: 
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
 
 
-@pytest.mark.usefixtures("find_packaged_program")
+@pytest.mark.usefixtures("packaged_program")
 @pytest.mark.parametrize(
     ("path", "options", "backend", "weights"),
     [

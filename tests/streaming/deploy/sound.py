@@ -20,7 +20,7 @@ def delay_and_output(program: Program, sound: Sound, host_hz: int, block: int) -
     inward, outward = NativeResampler(host_hz, RATE_HZ), NativeResampler(RATE_HZ, host_hz)
     differs, delay = host_hz != RATE_HZ, program.outputs[0].delay
     ahead = (inward.delay_frames, outward.delay_frames) if differs else (0, 0)
-    timing = Timing(program.pulse, block, RATE_HZ, host_hz, host_hz, *ahead).schedule(None, worker=False)
+    timing = Timing(program.pulse, block, RATE_HZ, host_hz, host_hz, *ahead).plan_delay(None, worker=False)
     before = np.zeros(timing.preroll_model_frames, np.float32)
     frames = np.concatenate([before, inward.process(sound) if differs else sound])
     output = Session(program).push(frames[None])[program.outputs[0].name]

@@ -24,7 +24,7 @@ def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> No
     timing = Timing(pulse, block, RATE, RATE, RATE)
     assert timing.plan_delay(0.0, False) == PlannedDelay(pulse - gcd(pulse, block), 0, 0)
     assert timing.plan_delay(0.0, True) == PlannedDelay(pulse - gcd(pulse, block), 0, block)
-    assert Timing(pulse, 0, RATE, RATE, RATE).schedule(0.0, False).frames == pulse - 1
+    assert Timing(pulse, 0, RATE, RATE, RATE).plan_delay(0.0, False).frames == pulse - 1
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_one_frame_less_is_not_enough(
     rate: int, pulse: int, block: int, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
-    agreed = Timing.schedule
+    agreed = Timing.plan_delay
 
     def less(*arguments):
         settings = agreed(*arguments)
         return replace(settings, reblocking_frames=settings.reblocking_frames - 1)
 
-    monkeypatch.setattr(Timing, "schedule", less)
+    monkeypatch.setattr(Timing, "plan_delay", less)
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) > 0
 
 
