@@ -34,7 +34,7 @@ def sound_ports(contents: LibraryContents) -> SoundPorts:
     """Return the ports, for audio hosts. Raises WriteError: it does not take audio, or its rate is not known."""
     if contents.rate_hz is None:
         raise WriteError(
-            f"{contents.title}: its sample rate is unknown, but plug-in hosts need it; give {spell('rate')}"
+            f"{contents.title}: its sample rate is unknown, but audio hosts need it; give {spell('rate')}"
         )
     others = [port for port in contents.program.inputs if not _is_host_sound(port)]
     if others:
@@ -57,13 +57,12 @@ def _is_host_sound(port: Port) -> bool:
     return port.is_sound and port.rate == 1
 
 
-def fits_audio_hosts(contents: LibraryContents) -> bool:
-    """Return whether ``sound_ports`` accepts the model."""
-    return (
-        contents.rate_hz is not None
-        and contents.rate_hz.denominator == 1
-        and all(_is_host_sound(port) for port in contents.program.inputs)
-    )
+def find_sound_ports(contents: LibraryContents) -> SoundPorts | str:
+    """Return the ports, for audio hosts, or why the model has none."""
+    try:
+        return sound_ports(contents)
+    except WriteError as error:
+        return str(error)
 
 
 def blocks_source(

@@ -9,6 +9,7 @@ from typing import Any
 
 from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.readme import readme
+from pulse.c_library.sound_ports import find_sound_ports
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import TestVector
 from pulse.errors import CompileError, WriteError
@@ -19,7 +20,7 @@ from pulse.support.wording import spell
 from streaming.deploy.compiled_objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
-from streaming.deploy.web import run_in_node, write_web
+from streaming.deploy.web import MODULE, run_in_node, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
 ABI_PREFIX = "__"
@@ -65,10 +66,16 @@ class BuiltLibrary(Report):
                 if self.math_functions
                 else "only memcpy and similar functions",
             ),
+            *self._sound_pairs(),
             *((str(self.folder / name), byte_size(size)) for name, size in self.sizes.items()),
             ("test vector", self.outcome),
         ]
         return [Pairs(pairs)]
+
+    def _sound_pairs(self) -> list[tuple[str, str]]:
+        """Return why a module for browsers has no page and does not run on the audio thread, if that is so."""
+        ports = find_sound_ports(self.contents)
+        return [("sound", f"none. {ports}")] if MODULE in self.sizes and isinstance(ports, str) else []
 
     def values(self) -> dict[str, Any]:
         return {

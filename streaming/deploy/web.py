@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from pulse.c_library.library_contents import LibraryContents
-from pulse.c_library.sound_ports import fits_audio_hosts, sound_ports
+from pulse.c_library.sound_ports import SoundPorts, find_sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import CompileError
 from pulse.support.printable import printable
@@ -62,13 +62,14 @@ def write_web(build: Build) -> None:
         f"{contents.name}_{name}" for name in (*LIBRARY, *(["weights"] if contents.external_weights else []))
     ]
     objects = build.objects
-    if fits_audio_hosts(contents):
-        objects += write_sound(build, sound_ports(contents))
+    ports = find_sound_ports(contents)
+    if isinstance(ports, SoundPorts):
+        objects += write_sound(build, ports)
         exports += [f"{contents.name}_blocks_{name}" for name in BLOCK_FUNCTIONS]
     build.toolchain.link_module(objects, result / MODULE, exports, bool(build.math_functions))
     for name, file_name in SCRIPTS.items():
         (result / file_name).write_text(fill(f"web/{name}", contents))
-    if fits_audio_hosts(contents):
+    if isinstance(ports, SoundPorts):
         page = fill("web/index.html", contents, {"HTML_TITLE": escape(printable(contents.title))})
         (result / "index.html").write_text(page)
 

@@ -134,7 +134,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def make(name: str, external: bool = False) -> tuple[Program, Path]:
         folder = tmp_path_factory.mktemp("browser")
         path = None if name == "denoise" else lay_out_recipe(name, folder, shared_path("models").parent)
-        model = OpenedModel.of(load_source(path))
+        model = OpenedModel.of(load_source(path), RATE_HZ if path is None else None)
         program = model.compile()
         out = folder / "out"
         target = find_target("wasm32")

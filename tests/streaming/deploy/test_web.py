@@ -154,7 +154,7 @@ def test_a_model_that_takes_no_sound_has_no_page(tmp_path: Path) -> None:
     _, printed = run_node(
         "try { new Sound(module, 16000); } catch (error) { console.log(error.message); }", tmp_path, tmp_path
     )
-    assert printed.strip() == "small: the model does not take sound; use Model, pulse by pulse"
+    assert printed.strip() == "small: built without sound (pulse build says why); use Model, pulse by pulse"
 
 
 def test_plug_ins_are_for_processors(program: NativeProgram, tmp_path: Path) -> None:

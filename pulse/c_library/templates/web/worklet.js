@@ -219,7 +219,7 @@ export class Sound {
   constructor(module, rateHz, blockFrames = 128, weights = undefined) {
     const instance = (this.instance = new Instance(module));
     if (!instance.exports[`${instance.prefix}_blocks_init`])
-      throw new Error(`${instance.prefix}: the model does not take sound; use Model, pulse by pulse`);
+      throw new Error(`${instance.prefix}: built without sound (pulse build says why); use Model, pulse by pulse`);
     const bytes = instance.call("blocks_size", rateHz, blockFrames);
     if (!bytes) {
       const reason = `${rateHz} Hz and the model's rate are more than ${MAX_RATIO} times apart`;
