@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
-from pulse.ops.arithmetic import accumulator_type
+from pulse.ops.arithmetic import accumulator_type, round_inside
 from pulse.ops.dims import broadcast_shapes, require_axis
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
@@ -103,7 +103,7 @@ class LayerNorm(Op):
         x = inputs[0]
         wide = x.astype(accumulator_type(x), copy=False)
         axes = tuple(range(self.axis, x.ndim))
-        centred = wide - wide.mean(axis=axes, keepdims=True)
+        centred = wide - round_inside(wide.mean(axis=axes, keepdims=True))
         variance = np.square(centred).mean(axis=axes, keepdims=True)
         y = centred / np.sqrt(variance + self.epsilon) * inputs[1]
         if len(inputs) > 2:

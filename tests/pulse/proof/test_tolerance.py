@@ -22,7 +22,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
-from pulse.ops.reduce import ArgReduce
+from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.proof.tolerance import PERTURBED_RUNS, ROUNDING_ULPS, ExpectedOutputs
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
@@ -95,18 +95,22 @@ def test_the_tolerance_is_per_channel() -> None:
 
 
 def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
-    """The value is exactly zero in f64, and the rounding of its terms in f32."""
+    """The values and their sum are exactly zero in f64, and the rounding of a mean in f32, which is the same for all."""
     builder = ModelBuilder(x="1,T,5")
     scale = builder.constant(np.ones(5, F))
-    model = builder.model(builder.add("y", LayerNorm(2, 0.1), builder["x"], scale))
+    y = builder.add("y", LayerNorm(2, 0.1), builder["x"], scale)
+    model = builder.model(y, builder.add("total", Reduce("sum", (2,), keepdims=True), y))
     x = np.repeat(normal_noise(1, 40, 1), 5, 2)
     reference = ExpectedOutputs.of(model, {"x": x})
     assert not reference.exact["y"].any()
     mean = ((x[..., 0] + x[..., 1] + x[..., 2] + x[..., 3] + x[..., 4]) * F(0.2))[..., None]
     output = ((x - mean) / np.sqrt(F(0.1))).astype(F)
     assert output.any()
+    total = output.sum(2, keepdims=True)
     assert reference.judge("y", output, 1).agrees
+    assert reference.judge("total", total, 1).agrees
     assert not reference.judge("y", output + F(1e-4), 1).agrees
+    assert not reference.judge("total", total + F(1e-3), 1).agrees
 
 
 def quantised_model() -> TypedModel:
