@@ -95,7 +95,7 @@ def test_the_tolerance_is_per_channel() -> None:
 
 
 def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
-    """The values and their sum are exactly zero in f64, and the rounding of a mean in f32, which is the same for all."""
+    """The values and their sum are exactly zero in f64, and the rounding of their mean in f32."""
     builder = ModelBuilder(x="1,T,5")
     scale = builder.constant(np.ones(5, F))
     y = builder.add("y", LayerNorm(2, 0.1), builder["x"], scale)
