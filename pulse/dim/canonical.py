@@ -138,9 +138,10 @@ def ge(left: DimLike, right: DimLike) -> TDim:
         return ONE
     if certainly_ge(-1 - diff):
         return ZERO
-    if diff.terms[0][1] < 0:
-        return 1 - _dim_of_atom(Ge(-1 - diff), diff.scope)
-    return _dim_of_atom(Ge(diff), diff.scope)
+    opposite = -1 - diff
+    if _comes_first(diff, opposite):
+        return _dim_of_atom(Ge(diff), diff.scope)
+    return 1 - _dim_of_atom(Ge(opposite), diff.scope)
 
 
 def gt(left: DimLike, right: DimLike) -> TDim:
@@ -160,7 +161,18 @@ def eq(left: DimLike, right: DimLike) -> TDim:
         return ZERO
     if certainly_ge(diff) and certainly_ge(-diff):
         return ONE
-    return _dim_of_atom(Eq(-diff if diff.terms[0][1] < 0 else diff), diff.scope)
+    return _dim_of_atom(Eq(diff if _comes_first(diff, -diff) else -diff), diff.scope)
+
+
+def _comes_first(diff: TDim, opposite: TDim) -> bool:
+    """Return whether a comparison is written with this difference, not with the one of the other sign.
+
+    The first coefficient is positive; by their texts if both are negative, as in ``m - 2*(m/2)``, whose negative is
+    ``m - 2*((m+1)/2)``.
+    """
+    if diff.terms[0][1] > 0:
+        return True
+    return opposite.terms[0][1] < 0 and str(diff) < str(opposite)
 
 
 def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:

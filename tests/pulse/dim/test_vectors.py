@@ -388,3 +388,13 @@ def test_a_trial_leaves_nothing_behind() -> None:
     assert S.prove_ge(8).unknown
     assert S.prove_ge(3).yes
     assert [str(assumption) for assumption in scope.assumptions] == ["(S>=3)"]
+
+
+def test_a_remainder_is_compared_in_one_form() -> None:
+    """The remainder of a minimum by 2 has two forms, and the negative of each begins with a negative number."""
+    scope = SymbolScope()
+    remainder = scope.parse("min(S,T)") % 2
+    pairs = [(eq(0, remainder), eq(remainder, 0)), (ge(0, remainder), 1 - ge(remainder, 1))]
+    for left, right in pairs:
+        assert left == right
+        assert scope.parse(str(left)) == left
