@@ -47,7 +47,7 @@ class CheckReport(Report):
         ]
         pairs += [("state", byte_size(self.state_bytes)), *self.proof.pairs()]
         form, activation_form = self.rounding.form, self.rounding.activation_form
-        rounded = form if activation_form is None else f"{form} by {activation_form}"
+        rounded = form if activation_form is None else f"{form} weights and activations"
         pairs += [(f"{error.output} in {rounded}", str(error)) for error in self.errors]
         return [Pairs(pairs), *self.proof.verdict()]
 

@@ -77,7 +77,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
     if choice is None:
         reason = f"none ({spell('check', False)})"
     elif skipped:
-        reason = "none (pip install tract)"
+        reason = "none (pip install 'pulse-stream[tract]')"
     else:
         try:
             proof = check_offline(archive, opened.typed_model, choice.lengths, choice.seed)

@@ -161,7 +161,8 @@ class FileReport(Report):
         if not self.sources:
             return files
         reader, result = self.sources[0].reader, self.result
-        channels = f"{result.streams} streams" if result.streams > 1 else self.channel
+        channel = f"channel {self.channel}" if self.channel.isdecimal() else self.channel
+        channels = f"{result.streams} streams" if result.streams > 1 else channel
         choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {channels}"
         encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"

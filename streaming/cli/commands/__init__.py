@@ -214,17 +214,19 @@ def pulse(
     Try it: pulse run denoises a built-in recording into denoised.wav.
 
     With your own model:
-      pulse convert model.onnx --pulse 160          its pulsed form: delay, buffers, nodes
-      pulse check model.onnx --pulse 160            proof that the stream equals the offline model
+      pulse run model.onnx --live                   microphone -> your model -> loudspeaker
       pulse run model.onnx in.wav out.wav           process a file, and measure each pulse
-      pulse run recipe.toml in.wav out.wav          a model of spectra or features, by its recipe
-      pulse recipe model.onnx -o recipe.toml        propose a recipe, guessed from the sizes
+      pulse convert model.onnx --pulse 160          its pulsed form: delay, buffers, nodes; -o saves it
+      pulse check model.onnx --pulse 160            proof that the stream equals the offline model
+      pulse bench model.onnx --pulse 160            times of a step and its parts
+      pulse recipe model.onnx -o recipe.toml        for spectra or features: propose a recipe
+      pulse run recipe.toml in.wav out.wav          run a model by its recipe
       ffmpeg … | pulse run model.onnx - - | aplay   audio through pipes, without waiting for the end
       pulse compile model.onnx -o model.pulse       a program file, which starts at once
-      pulse bench model.onnx --pulse 160            times of a step and its parts
       pulse build model.onnx -o out                 a library for C and C++, a plug-in, a web page
       pulse dump model.onnx                         its nodes at any stage
-      pulse run --live                              from the microphone to the loudspeaker
+
+    Servers, and this machine:
       pulse serve                                   a streaming server and its web page
       pulse fleet deploy fleet.toml                 servers on several machines, with Ray
       pulse devices                                 audio devices for --live

@@ -53,7 +53,7 @@ def compile(
     proof: ProofOptions,
     report_options: ReportOptions,
 ) -> None:
-    """Write the program of a model to a file that starts at once; every command accepts it instead of the model.
+    """Write the program of a model to a file that starts at once; run, check, bench, build and serve take it.
 
     The file has the instructions, the weights, the inputs and outputs, and the proof, but not the model.
     Files from others are safe to open: nothing in them runs before every instruction is checked.

@@ -3,7 +3,7 @@
  *
  *   import { PulseStream } from "./client.js";
  *   const stream = await PulseStream.open("ws://localhost:8080/v1/stream", {
- *     model: "denoise",
+ *     model: "denoiser",
  *     onframes: ({ name, first, values }) => console.log(name, first, values.length),
  *   });
  *   stream.send(samples);          // Float32Array; any number of frames, any time
