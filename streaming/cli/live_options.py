@@ -70,7 +70,7 @@ class LiveOptions:
         _option(
             metavar="MS",
             min=0,
-            help="Added delay in which the worker may compute a block, in ms. Default: at least 5 ms, rounded up to whole blocks.",
+            help="Delay added for computing a block, in ms. Default: at least 5 ms, rounded up to whole blocks.",
         ),
     ] = None
     policy: Annotated[

@@ -46,7 +46,11 @@ class ExportedFile:
         description = (
             f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
         )
-        missing = spell("check", False) if self.opset is not None or has_tract() else "pip install 'pulse-stream[tract]'"
+        missing = (
+            spell("check", False)
+            if self.opset is not None or has_tract()
+            else "pip install 'pulse-stream[tract]'"
+        )
         proof = [("proof", f"none ({missing})")] if self.proof is None else self.proof.pairs()
         return [("written", description), *proof]
 

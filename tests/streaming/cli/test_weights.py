@@ -60,7 +60,7 @@ def test_check_reports_the_error_of_activations(path: str, form: str, min_db: in
     assert details["activations"] == form
     weights_db = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
     assert min_db < details["weight_errors"]["y"]["snr_db"] < weights_db
-    assert f"y in {form} by {form}" in pulse("check", path, *both, "--length", 9).stdout
+    assert f"y in {form} weights and activations" in pulse("check", path, *both, "--length", 9).stdout
 
 
 @pytest.mark.parametrize("form", ["bf16", "int8"])
