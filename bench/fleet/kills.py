@@ -211,7 +211,10 @@ def _fullest(fleet, ray) -> int | None:
     live = fleet.status().table.live_workers("1")
     workers: list[tuple[int, int]] = []
     for worker in live:
-        actor = ray.get_actor(worker.name, fleet.name)
+        try:
+            actor = ray.get_actor(worker.name, fleet.name)
+        except ValueError:  # it has just died
+            continue
         try:
             status, process = ray.get([actor.status.remote(), actor.process.remote()], timeout=5)
         except ray.exceptions.RayError:

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from ctypes.util import find_library
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -26,9 +27,16 @@ def skip_or_fail(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+def require_portaudio() -> None:
+    """Skip the test, or fail it if servers are required, if PortAudio is not installed."""
+    if find_library("portaudio") is None:
+        skip_or_fail("PortAudio is not here: apt install libportaudio2")
+
+
 @contextmanager
 def server_or_skip(server: AbstractContextManager[AnyServer]) -> Generator[AnyServer]:
-    """Start a server, or skip the test if it is not installed."""
+    """Start a server, or skip the test if it or PortAudio is not installed."""
+    require_portaudio()
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)

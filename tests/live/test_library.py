@@ -1,18 +1,15 @@
 """PortAudio's library and its copies."""
 
-from ctypes.util import find_library
-
 import pytest
 
 from streaming.errors import DeviceError
 from streaming.hosts.portaudio.portaudio_library import PortAudioLibrary
-from tests.live.servers import skip_or_fail
+from tests.live.servers import require_portaudio
 
 
 @pytest.fixture(autouse=True)
 def portaudio_is_here() -> None:
-    if find_library("portaudio") is None:
-        skip_or_fail("PortAudio is not here: apt install libportaudio2")
+    require_portaudio()
 
 
 def test_each_copy_has_a_state_of_its_own() -> None:

@@ -203,7 +203,7 @@ def test_the_command_shows_and_drains(cluster: Any) -> None:
     fleet, machines = cluster
     process = run_fleet_command("status", "--address", machines.address, "--json")
     assert process.returncode == 0, process.stderr
-    assert json.loads(process.stdout)["versions"]["1"]["expected"] == 3
+    assert json.loads(process.stdout)["versions"]["1"]["wanted"] == 3
     process = run_fleet_command("drain", "10.9.9.9", "--address", machines.address)
     assert process.returncode == 2
     assert "no worker or machine is called '10.9.9.9'" in process.stderr
