@@ -1,5 +1,7 @@
 """PortAudio's library and its copies."""
 
+from ctypes.util import find_library
+
 import pytest
 
 from streaming.errors import DeviceError
