@@ -42,12 +42,14 @@ NO_VECTORS = {
     "last_frames": "it is a memmove for each frame, or one for all",
     "top_k": "it inserts one element after another into a sorted run",
     "look_up_codes": "it reads entries anywhere in a table",
+    "reduce64": "it takes one element after another, of types that are rare",
     "cum_sum": "its columns may be anywhere, and each sum waits for the one before it",
 }
 PLAIN_LOOPS = {
     "fill": "LLVM makes the vectors",
     "fill_ends": "LLVM makes the vectors of fills; frames are moved by memmove",
     "positions": "LLVM makes the vectors",
+    "count_faults": "LLVM makes the vectors, of comparisons",
     "chain64": "LLVM makes the vectors of float64 and integers",
 }
 """Vector width that LLVM prefers: half a register on some processors with AVX-512."""
