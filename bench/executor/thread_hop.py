@@ -14,10 +14,10 @@ async def bare_hop_us(count: int, period_s: float) -> float:
     request, answered, ended = NativeEvent(), NativeEvent(), threading.Event()
 
     def answer() -> None:
-        request.clear()
+        request.wait()
         while not ended.is_set():
             answered.set()
-            request.clear()
+            request.wait()
 
     thread = threading.Thread(target=answer)
     thread.start()
@@ -29,7 +29,7 @@ async def bare_hop_us(count: int, period_s: float) -> float:
             begun_ns = time.perf_counter_ns()
             request.set()
             await anyio.wait_readable(answered.to_read)
-            answered.clear()
+            answered.wait()
             took_ns.append(time.perf_counter_ns() - begun_ns)
     finally:
         ended.set()

@@ -42,7 +42,7 @@ def _run(setup: Setup, engine_config: EngineConfig, realtime: Realtime) -> Outco
     with Live(setup.program, plan, engine_config, realtime) as live:
         until = time.monotonic() + setup.seconds
         while time.monotonic() < until and not live.wait(POLL_S):
-            times += ((record.arrived_ns, record.ready_ns) for record in live.pipeline.records())
+            times += ((record.arrived_ns, record.ready_ns) for record in live.pipeline.take_records())
         counters = live.statistics().counters
     if live.outputs.pulses_lost:
         raise PulseError(f"the times of {live.outputs.pulses_lost} pulses were not taken in time")

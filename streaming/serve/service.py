@@ -26,8 +26,8 @@ from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes
 
-SWITCH_INTERVAL_S = 0.0005
-"""The switch interval of Python's threads in seconds: a worker that returns from a step waits this long for the GIL."""
+PROCESS_SETTINGS = Realtime(None, lock_memory=False, freeze_gc=False, switch_interval_s=0.0005)
+"""A worker that returns from a step waits for the GIL for the switch interval."""
 CHECK_PERIOD_S = 1.0
 """The seconds between checks of connections."""
 SWEEP_PERIOD_S = 30.0
@@ -74,7 +74,7 @@ class Service(NotCopyable):
     async def run(self) -> AsyncGenerator[None]:
         """Step streams while the context is open."""
         loop = asyncio.get_running_loop()
-        with apply_to_process(Realtime(switch_interval_s=SWITCH_INTERVAL_S)):
+        with apply_to_process(PROCESS_SETTINGS):
             for worker in self.workers:
                 worker.start()
             try:

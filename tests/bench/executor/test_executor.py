@@ -23,12 +23,12 @@ def test_a_row_has_the_model_within_the_total() -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_bare_hop_is_the_median_of_two_wakes(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hop lasts from the request to the thread until its answer; the time between hops is left out."""
-    steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
+    steps = [("clock", None), ("set", True), ("set", False), ("wait", True), ("clock", None)]
     us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
     times_ns = iter(
         [edge for turn, step_us in enumerate(us) for edge in (10**9 * turn, 10**9 * turn + 1000 * step_us)]
     )
-    set_event, clear = NativeEvent.set, NativeEvent.clear
+    set_event, wait = NativeEvent.set, NativeEvent.wait
 
     def read_ns():
         steps_seen.append(("clock", None))
@@ -38,14 +38,14 @@ def test_a_bare_hop_is_the_median_of_two_wakes(loop: str, monkeypatch: pytest.Mo
         steps_seen.append(("set", threading.current_thread() is here))
         set_event(event)
 
-    def noted_clear(event):
-        clear(event)
+    def noted_wait(event):
+        wait(event)
         if threading.current_thread() is here:
-            steps_seen.append(("clear", True))
+            steps_seen.append(("wait", True))
 
     monkeypatch.setattr("bench.executor.thread_hop.time", SimpleNamespace(perf_counter_ns=read_ns))
     monkeypatch.setattr(NativeEvent, "set", noted_set)
-    monkeypatch.setattr(NativeEvent, "clear", noted_clear)
+    monkeypatch.setattr(NativeEvent, "wait", noted_wait)
     threads = set(threading.enumerate())
     assert anyio.run(bare_hop_us, len(us), 0.001, backend=loop) == 3
     assert steps_seen == steps * len(us) + [("set", True)], "the last one ends the thread"
