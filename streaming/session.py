@@ -193,7 +193,7 @@ class Session:
             self._begin_change()
             results = state.flush(input_blocks.pending_arrays(), fill, complete=complete)
             input_blocks.clear()
-            output_trim.end_at(state.clock.end, state.clock.completed)
+            output_trim.end_at(state.clock.end, state.clock.completed, state.clock.whole)
             outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
             self._end_change()
             return outputs

@@ -87,9 +87,11 @@ class FramePositions:
         may take another frame.
         """
         period, over = self.slope.denominator, self.slope.denominator * self.offset.denominator
+        if over > MAX_DENOMINATOR:
+            return None
         numerators = np.arange(period) * int(self.slope * over) + int(self.offset * over)
         is_power_of_two = over & (over - 1) == 0
-        if over > MAX_DENOMINATOR or (not is_power_of_two and (numerators % over == 0).any()):
+        if not is_power_of_two and (numerators % over == 0).any():
             return None
         whole = numerators // over
         for coordinates in COORDINATES:
@@ -120,7 +122,8 @@ def _find_positions(graph: TypedGraph, outlet: OutletId) -> FramePositions | Non
         case Cast(dtype) if np.issubdtype(dtype, np.floating):
             return _find_positions(graph, node.inputs[0])
         case Elementwise(kind) if kind in ("add", "sub", "mul", "div", "max") and len(node.inputs) == 2:
-            return _change_positions(graph, kind, *node.inputs)
+            rounds_down = kind == "div" and not _is_floating(graph, outlet)
+            return None if rounds_down else _change_positions(graph, kind, *node.inputs)
         case Elementwise("relu"):
             positions = _find_positions(graph, node.inputs[0])
             return None if positions is None else positions.limit(Fraction(0))
@@ -148,13 +151,17 @@ def _change_positions(graph: TypedGraph, kind: str, left: OutletId, right: Outle
             return positions.limit(number)
 
 
+def _is_floating(graph: TypedGraph, outlet: OutletId) -> bool:
+    return np.issubdtype(graph.fact(outlet).dtype, np.floating)
+
+
 def _find_number(graph: TypedGraph, outlet: OutletId) -> Fraction | None:
     """Return the number that a wire holds: a constant, or a quotient of sizes that is the same for all lengths."""
     value = known_value(graph, outlet)
     if value is not None:
         return simple_fraction(float(value.item())) if value.size == 1 and np.isfinite(value).all() else None
     node = graph.node(outlet)
-    if not isinstance(node.op, Elementwise) or node.op.kind != "div":
+    if not isinstance(node.op, Elementwise) or node.op.kind != "div" or not _is_floating(graph, outlet):
         return None
     sizes = [_find_size(graph, operand) for operand in node.inputs]
     if sizes[0] is None or sizes[1] is None:
@@ -170,7 +177,7 @@ def _find_size(graph: TypedGraph, outlet: OutletId) -> tuple[TDim, Fraction] | N
     if value is not None:
         return (TDim.of(value.item()), Fraction(1)) if value.size == 1 and is_symbolic(value) else None
     match node.op:
-        case Cast():
+        case Cast(dtype) if np.issubdtype(dtype, np.floating):
             return _find_size(graph, node.inputs[0])
         case Elementwise("mul"):
             for size_slot in (0, 1):
@@ -208,12 +215,15 @@ class Lookup:
         return self.gather.op.axis
 
     @property
+    def order(self) -> tuple[int, ...] | None:
+        """The order of the axes afterwards; None if it does not change."""
+        op = None if self.transpose is None else self.transpose.op
+        return op.perm if isinstance(op, Transpose) else None
+
+    @property
     def output_axis(self) -> int:
         """The same axis of the output."""
-        if self.transpose is None:
-            return self.axis
-        assert isinstance(self.transpose.op, Transpose)
-        return self.transpose.op.perm.index(self.axis)
+        return self.axis if self.order is None else self.order.index(self.axis)
 
     def frames(self, graph: TypedGraph) -> TDim:
         """Return the number of frames among which they are."""
@@ -295,7 +305,7 @@ def _follows(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
     following = _find_lookup(graph, outlet)
     if following is None or (following.source, following.axis) != (lookup.source, lookup.axis):
         return False
-    if following.output_axis != lookup.output_axis:
+    if following.order != lookup.order:
         return False
     return _is_next_frame(graph, following.indices, lookup.indices, lookup.frames(graph))
 

@@ -167,12 +167,13 @@ def eq(left: DimLike, right: DimLike) -> TDim:
 def _comes_first(diff: TDim, opposite: TDim) -> bool:
     """Return whether a comparison is written with this difference, not with the one of the other sign.
 
-    The first coefficient is positive; by their texts if both are negative, as in ``m - 2*(m/2)``, whose negative is
-    ``m - 2*((m+1)/2)``.
+    The first coefficient is positive. The texts decide if it is so in both or in none: as in ``m - 2*(m/2)``, whose
+    negative is ``m - 2*((m+1)/2)``.
     """
-    if diff.terms[0][1] > 0:
-        return True
-    return opposite.terms[0][1] < 0 and str(diff) < str(opposite)
+    is_positive = diff.terms[0][1] > 0
+    if is_positive != (opposite.terms[0][1] > 0):
+        return is_positive
+    return str(diff) < str(opposite)
 
 
 def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:

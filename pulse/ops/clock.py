@@ -30,15 +30,16 @@ class Clock:
 
     end        frames of the symbol in the whole stream, None until it ends
     completed  those of them that are zeros, with which the stream was completed
+    whole      if it was, the longest length that the model takes without them
     last       the number of the last pulse, None until the stream ends
     counter    the array of one element that holds ``pulse``; ``word`` is its memory, which is faster to read
     """
 
-    __slots__ = ("completed", "counter", "end", "last", "symbol", "word")
+    __slots__ = ("completed", "counter", "end", "last", "symbol", "whole", "word")
 
     def __init__(self, symbol: Symbol, pulse: int = 0, end: int | None = None) -> None:
         self.symbol, self.end = symbol, end
-        self.completed = 0
+        self.completed = self.whole = 0
         self.last: int | None = None
         self.count_in(np.zeros(1, np.int64))
         self.pulse = pulse

@@ -1,7 +1,7 @@
 """OutputTrim: trims the machine's results to valid frames, without the delay."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import prod
+from math import ceil, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ class OutputTrim:
     pulses     the number of pulses whose results have been taken
     end        frames of the symbol in the whole stream; None until it has ended
     completed  those at its end that are zeros, with which the stream was completed; outputs leave out as many
+    whole      if it was, the longest length that the model takes without them
     """
 
     def __init__(self, program: Executable) -> None:
@@ -42,7 +43,7 @@ class OutputTrim:
         """Begin a new stream."""
         self.pulses = 0
         self.end: int | None = None
-        self.completed = 0
+        self.completed = self.whole = 0
         self._sent_frames: Mapping[str, int] = {port.name: 0 for port in self._streaming}
         self._passthrough_pulses = 0
         """Pulses whose results were delivered unchanged and are not yet counted in ``_sent_frames``."""
@@ -64,9 +65,9 @@ class OutputTrim:
         self.pulses = pulses
         self._sent_frames = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
 
-    def end_at(self, end: int | None, completed: int = 0) -> None:
+    def end_at(self, end: int | None, completed: int = 0, whole: int = 0) -> None:
         """End the stream after this many frames of the symbol, of which the last are zeros that completed it."""
-        self.end, self.completed = end, completed
+        self.end, self.completed, self.whole = end, completed, whole
 
     def mark(self) -> TrimMark:
         """Return the present state for ``rewind``; its arrays and dictionaries are not changed later."""
@@ -170,8 +171,14 @@ class OutputTrim:
     def _known_total(self, port: Port) -> int:
         """Return the number of frames of an output known to exist, given the input so far."""
         frames = self.pulses * self.program.pulse if self.end is None else self.end
-        left_out = int(self.completed * port.rate)
-        return max(0, port.length.eval({self.program.model.symbol: frames}) - left_out)
+        length = self._length(port, frames)
+        if not self.completed:
+            return length
+        given_frames = frames - self.completed - self.whole
+        return min(length, self._length(port, self.whole) + ceil(given_frames * port.rate))
+
+    def _length(self, port: Port, frames: int) -> int:
+        return max(0, port.length.eval({self.program.model.symbol: frames}))
 
     def _final_output(self, port: Port) -> Array:
         """Return an output that does not stream: all of it, or its last frames if it has a time axis."""

@@ -125,7 +125,7 @@ class StreamSteps:
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
         pulses = self._queue.end(self._input_blocks.pending_arrays())
         self._input_blocks.clear()
-        self._output_trim.end_at(self._clock.end, self._clock.completed)
+        self._output_trim.end_at(self._clock.end, self._clock.completed, self._clock.whole)
         frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
         now_ns = time.monotonic_ns()
         for pulse in pulses:

@@ -63,8 +63,9 @@ class Outputs:
                 complete=True,
             )
             control.faults += state.take_faults()
-            end = (output_trim.pulses - pulses_run) * pulse + (state.clock.end or 0)
-            output_trim.end_at(end, state.clock.completed)
+            earlier = (output_trim.pulses - pulses_run) * pulse
+            end = earlier + (state.clock.end or 0)
+            output_trim.end_at(end, state.clock.completed, earlier + state.clock.whole)
             ready = output_trim.take(results, len(results))
             ends.append({**join_frames(parts[index], ready, self._pipeline), **output_trim.final_outputs()})
         return ends

@@ -118,6 +118,49 @@ def test_an_input_shorter_than_the_stream_is_not_completed(backend: str) -> None
     assert_outputs_close(join_pieces(pieces, session.program), expected)
 
 
+@pytest.mark.parametrize("frames", [99, 101, 203])
+def test_an_output_of_limited_length_keeps_its_frames(frames: int) -> None:
+    """The zeros are beyond its end, so that it leaves out none."""
+    nodes = [
+        node("Reshape", "x groups", "in_groups"),
+        node("Reshape", "in_groups flat", "y"),
+        node("Slice", "y first last axis", "head"),
+    ]
+    numbers = {"first": np.array([0]), "last": np.array([100]), "axis": np.array([1])}
+    shapes = {"groups": np.array([1, -1, GROUP]), "flat": np.array([1, -1])}
+    example = np.zeros((1, 2 * GROUP), np.float32)
+    proto = model(nodes, {"x": example}, {**shapes, **numbers}, stream={"x": 1}, outputs="y head")
+    session, x = Session(library.stream(proto, pulse=PULSE)), normal_noise(1, frames)
+    outputs = join_pieces([session.push(x), session.flush(complete=True)], session.program)
+    assert_outputs_close(outputs, {"y": x, "head": x[:, :100]})
+
+
+def slow_and_fast(rate: str) -> Session:
+    """x [1, T], where T is a multiple of 8, and y [1, rate], as they are."""
+    builder = TypedBuilder()
+    builder.scope.assume("T-8*(T/8)==0")
+    x, y = builder.source("x", "1,T,f32"), builder.source("y", f"1,{rate},f32")
+    one = builder.constant("one", [[1.0]])
+    u, v = (builder.wire(name, Elementwise("mul"), wire, one) for name, wire in (("u", x), ("v", y)))
+    return Session(builder.finish(u=u, v=v).pulsify(pulse=8).compile("numpy"))
+
+
+def test_inputs_of_several_rates_are_completed_together() -> None:
+    session = slow_and_fast("T/8")
+    x, y = normal_noise(1, FRAMES), normal_noise(1, 6, seed=1)
+    outputs = join_pieces([session.push({"x": x, "y": y}), session.flush(complete=True)], session.program)
+    assert session.completed_frames == 5
+    assert_outputs_close(outputs, {"u": x, "v": np.pad(y, ((0, 0), (0, 1)))})
+
+
+@pytest.mark.parametrize("frames", [49, 53])
+def test_inputs_that_end_at_different_frames_of_a_group_are_refused(frames: int) -> None:
+    session = slow_and_fast("T")
+    session.push({"x": normal_noise(1, FRAMES), "y": normal_noise(1, frames)})
+    with pytest.raises(InputError, match="the inputs end at different times"):
+        session.flush(complete=True)
+
+
 def test_short_streams_and_unequal_inputs_are_not_completed() -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(normal_noise(1, 2))

@@ -1,12 +1,14 @@
 """The end of a stream, from the number of frames of its inputs."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import MAX_DISTANCE, allows_length
+from pulse.support.record import record
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:
@@ -25,21 +27,50 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
     return _common_end(ports, spans, totals)
 
 
-def missing_frames(
-    ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol, assumptions: Sequence[TDim]
-) -> dict[str, int]:
-    """Return how many frames each input lacks until the model takes the stream.
+@record
+class Completion:
+    """How the inputs of a stream are continued to a length that the model takes.
 
-    All 0 if the model takes no longer stream near, or no shorter one: too short a stream is not completed.
+    missing  input -> the frames of zeros that it lacks
+    frames   as many frames of the symbol
+    whole    the longest length that the model takes without them
+    """
+
+    missing: Mapping[str, int]
+    frames: int
+    whole: int
+
+
+def complete_inputs(
+    ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol, assumptions: Sequence[TDim]
+) -> Completion | None:
+    """Return how the inputs are continued. None if nothing is missing; if the model takes no longer stream near, or no
+    shorter one: too short a stream is not completed.
+
     Raises InputError: the inputs end at different times.
     """
+
+    def is_whole(end: int) -> bool:
+        """Return whether the model takes a length, and each input is shorter in a shorter stream."""
+        lengths = [(port, port.length.eval({symbol: end})) for port in ports]
+        return allows_length(end, symbol, assumptions) and all(
+            min_value_for(port.length, length, symbol) == end for port, length in lengths
+        )
+
     spans = [_ends_of(port, totals[port.name], symbol) for port in ports]
     first = _common_end(ports, [span or range(span.start, span.start + 1) for span in spans], totals)
-    later, earlier = range(first, first + MAX_DISTANCE), range(first, max(-1, first - MAX_DISTANCE), -1)
-    end = next((end for end in later if allows_length(end, symbol, assumptions)), None)
-    if end is None or not any(allows_length(end, symbol, assumptions) for end in earlier):
-        return dict.fromkeys(totals, 0)
-    return {port.name: max(0, port.length.eval({symbol: end}) - totals[port.name]) for port in ports}
+    if all(spans) and allows_length(first, symbol, assumptions):
+        return None
+    end = next((end for end in range(first, first + MAX_DISTANCE) if is_whole(end)), None)
+    whole = next((end for end in range(first - 1, max(-1, first - MAX_DISTANCE), -1) if is_whole(end)), None)
+    if end is None or whole is None:
+        return None
+    missing = {port.name: max(0, port.length.eval({symbol: end}) - totals[port.name]) for port in ports}
+    finest = max(ports, key=lambda port: port.rate)
+    frames = ceil(missing[finest.name] / finest.rate)
+    if any(abs(missing[port.name] - frames * port.rate) >= 1 for port in ports):
+        raise _different_ends(ports, totals)
+    return Completion(missing, frames, whole)
 
 
 def _ends_of(port: Port, total: int, symbol: Symbol) -> range:
@@ -52,8 +83,12 @@ def _ends_of(port: Port, total: int, symbol: Symbol) -> range:
 def _common_end(ports: Sequence[Port], spans: Sequence[range], totals: Mapping[str, int]) -> int:
     first = max(span.start for span in spans)
     if first >= min(span.stop for span in spans):
-        lengths = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
-        raise InputError(
-            f"the inputs end at different times: {lengths} frames; feed the rest of the shorter one"
-        )
+        raise _different_ends(ports, totals)
     return first
+
+
+def _different_ends(ports: Sequence[Port], totals: Mapping[str, int]) -> InputError:
+    lengths = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
+    return InputError(
+        f"the inputs end at different times: {lengths} frames; feed the rest of the shorter one"
+    )

@@ -4,7 +4,6 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.ops.clock import Clock
 from pulse.program.machine.array_step import ArrayStep, StreamFlags
-from pulse.program.streams.ending import missing_frames, stream_end
+from pulse.program.streams.ending import complete_inputs, stream_end
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import (
     Feed,
@@ -258,12 +257,12 @@ class State(ABC):
         arrays = named_rest(self._streaming, rest)
         counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
         totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
-        completed = 0
+        completion = None
         if complete:
-            missing = missing_frames(self._streaming, totals, symbol, self.program.model.assumptions)
-            arrays = continue_with_zeros(self._streaming, arrays, missing)
-            totals = {name: total + missing[name] for name, total in totals.items()}
-            completed = max(ceil(missing[port.name] / port.rate) for port in self._streaming)
+            completion = complete_inputs(self._streaming, totals, symbol, self.program.model.assumptions)
+        if completion is not None:
+            arrays = continue_with_zeros(self._streaming, arrays, completion.missing)
+            totals = {name: total + completion.missing[name] for name, total in totals.items()}
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
@@ -271,7 +270,9 @@ class State(ABC):
         empty = filled_pulse(self._streaming, fill)
         pulses = [*feeds[:pulses_left], *[empty] * (pulses_left - len(feeds))]
         self.changing = True
-        self._set_clock(self.clock.pulse, end, completed)
+        self._set_clock(self.clock.pulse, end)
+        if completion is not None:
+            self.clock.completed, self.clock.whole = completion.frames, completion.whole
         self._set_end()
         self.changing = False
         return pulses
@@ -348,9 +349,10 @@ class State(ABC):
                 f"make it {total}: flush and reset before it"
             )
 
-    def _set_clock(self, pulse: int, end: int | None, completed: int = 0) -> None:
+    def _set_clock(self, pulse: int, end: int | None) -> None:
         """Set the number of pulses before the next one, and the end of the stream if it is known."""
-        self.clock.pulse, self.clock.end, self.clock.completed = pulse, end, completed
+        self.clock.pulse, self.clock.end = pulse, end
+        self.clock.completed = self.clock.whole = 0
         self.clock.last = None if end is None else self.program.steps(end) - 1
         self._flags.ended = end is not None
 

@@ -180,29 +180,31 @@ class FrameLoops:
             return None
         grown = self._growing.grow(before, frame, dim, loop_step[1], previous and previous[1])
         if grown is None:
-            return None
+            result = self._torch.cat([before, frame], dim)
+            self.record([before, frame], {}, result)
+            self._growing.keep_last(result, dim % frame.dim(), frame)
+            return result
         result = self._join("cat", grown.frames, grown.axis) if len(grown.frames) == EXPORTED_STEPS else None
         if result is None:
             result = self._record_and_return(self._torch.cat([before, frame], dim), frame)
-        elif grown.before is not None and grown.before.shape[grown.axis] != 0:
+        elif grown.before is not None and 0 not in grown.before.shape:
             result = self._torch.cat([grown.before, result], dim)
         self._growing.keep(grown, result)
         return result
 
     def _last_grown(self, x: Any, entries: list[Any]) -> Any:
-        """Return ``y[..., -1, …]`` or ``y[..., -1:, …]`` of what has grown by a frame; None for other indices."""
-        grown = self._growing.find(x)
+        """Return ``y[..., -1, …]`` or ``y[..., -1:, …]`` of a tensor to which a frame was joined; None for others."""
+        last = self._growing.find_last(x)
         places = [place for place, entry in enumerate(entries) if entry not in (slice(None), ...)]
-        if grown is None or len(places) != 1 or grown.frames[-1].shape[grown.axis] != 1:
+        if last is None or len(places) != 1:
             return None
-        (place,), frame = places, grown.frames[-1]
-        if entries[place] not in (-1, slice(-1, None)) or self._axis(x, entries, place) != grown.axis:
+        (place,), (axis, frame) = places, last
+        if frame.shape[axis] != 1 or entries[place] not in (-1, slice(-1, None)):
             return None
-        return (
-            frame
-            if isinstance(entries[place], slice)
-            else self._record_and_return(frame.squeeze(grown.axis), frame)
-        )
+        if self._axis(x, entries, place) != axis:
+            return None
+        is_slice = isinstance(entries[place], slice)
+        return frame if is_slice else self._record_and_return(frame.squeeze(axis), frame)
 
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""

@@ -6,7 +6,7 @@ import pytest
 from pulse.api import verify
 from pulse.declutter.interpolation import with_interpolation
 from pulse.errors import PulsifyError
-from pulse.facts import F32, I64
+from pulse.facts import F32, F64, I64
 from pulse.graph import OutletId
 from pulse.models import TypedModel, model_of
 from pulse.ops.elementwise import Cast, Elementwise
@@ -130,6 +130,48 @@ def test_frames_at_the_whole_part_of_positions_are_resampled(length: str, scale:
     model = read_interpolation(small, small.add("y", Gather(2), small.x, indices))
     assert ops(model) == ["Interpolate"]
     verify(model, pulse=4).require()
+
+
+def test_positions_that_round_on_their_way_are_not_interpolation() -> None:
+    """The positions, or the factor, are quotients of integers: ``j // 2 * 0.75``, and ``3*T // (2*T)``."""
+    small = SmallModel()
+    halves = add(
+        small,
+        "halves",
+        "div",
+        small.add("range", Range(0, 1, small.dim("2*T"), I64)),
+        small.constant(np.array(2)),
+    )
+    scaled = add(small, "scaled", "mul", small.add("real", Cast(F32), halves), 0.75)
+    model = small.model(small.add("y", Gather(2), small.x, small.add("whole", Cast(I64), scaled)))
+    assert with_interpolation(model) is model
+    small = SmallModel()
+    quotient = add(small, "quotient", "div", size(small, "3*T"), size(small, "2*T"))
+    factor = small.add("factor", Cast(F32), quotient)
+    model = small.model(add_lines(small, add_positions(small, "T", factor)))
+    assert with_interpolation(model) is model
+
+
+def test_lookups_whose_axes_move_differently_are_not_interpolation() -> None:
+    small = SmallModel("4,4,T,f32")
+    positions = add_positions(small, "2*T", 0.5)
+    whole = small.add("whole", Cast(I64), positions)
+    following = add(small, "following", "add", whole, small.constant(np.array(1)))
+    following = add(small, "at most the last", "min", following, size(small, "T-1"))
+    start = small.add("start", Gather(2), small.x, whole)
+    end = small.add("swapped", Transpose((1, 0, 2)), small.add("end", Gather(2), small.x, following))
+    share = add(small, "share", "sub", positions, small.add("whole_real", Cast(F32), whole))
+    change = add(small, "change", "mul", add(small, "difference", "sub", end, start), share)
+    model = small.model(add(small, "y", "add", start, change))
+    assert with_interpolation(model) is model
+
+
+@pytest.mark.parametrize("scale", [0.9871234567, 0.7])
+def test_steps_that_are_no_simple_fractions_stay(scale: float) -> None:
+    small = SmallModel()
+    numbers = small.add("range", Range(0, scale, small.dim("T"), F64))
+    model = small.model(small.add("y", Gather(2), small.x, small.add("indices", Cast(I64), numbers)))
+    assert with_interpolation(model) is model
 
 
 @pytest.mark.parametrize(("length", "scale", "reason"), [

@@ -191,9 +191,32 @@ def rolled_buffers(self: Any, x: Any) -> Any:
     return torch.stack(outputs, 1)
 
 
+def sliding_buffers(self: Any, x: Any) -> Any:
+    """Buffers that a step joins its frame to, of which it reads the last and the first frame."""
+    buffer, state, outputs = torch.zeros(1, 2, 3), torch.zeros(1, 1, 3), list[Any]()
+    for t in range(x.shape[1]):
+        frame = x[:, t : t + 1]
+        buffer = torch.cat([buffer[:, 1:], frame], 1)
+        both = torch.cat([state, frame], 1)
+        state = 0.5 * both[:, :1] + both[:, -1:]
+        outputs.append(buffer[:, -1] - buffer[:, 0] + state[:, 0])
+    return torch.stack(outputs, 1)
+
+
+def grown_from_nothing(self: Any, x: Any) -> Any:
+    """The tensor to which frames are joined begins without axes."""
+    grown, h = torch.tensor([]), torch.zeros(1, 3)
+    for t in range(x.shape[1]):
+        h = 0.5 * h + x[:, t]
+        grown = torch.cat([grown, h[:, None]], 1)
+    return grown
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        sliding_buffers,
+        grown_from_nothing,
         grown_frames,
         grown_by_the_last,
         smoothed_in_place,
