@@ -154,7 +154,7 @@ def test_inputs_of_several_rates_are_completed_together() -> None:
 
 
 @pytest.mark.parametrize("frames", [49, 53])
-def test_inputs_that_end_at_different_frames_of_a_group_are_refused(frames: int) -> None:
+def test_inputs_that_end_within_a_group_must_end_together(frames: int) -> None:
     session = slow_and_fast("T")
     session.push({"x": normal_noise(1, FRAMES), "y": normal_noise(1, frames)})
     with pytest.raises(InputError, match="the inputs end at different times"):

@@ -152,7 +152,7 @@ def test_positions_that_round_on_their_way_are_not_interpolation() -> None:
     assert with_interpolation(model) is model
 
 
-def test_lookups_whose_axes_move_differently_are_not_interpolation() -> None:
+def test_lookups_in_different_orders_are_not_interpolation() -> None:
     small = SmallModel("4,4,T,f32")
     positions = add_positions(small, "2*T", 0.5)
     whole = small.add("whole", Cast(I64), positions)
