@@ -181,9 +181,9 @@ class Session:
 
         fill      the value that pads the last pulse; no returned frame depends on it
         complete  continue the inputs with zeros until the model takes the length, such as a multiple of a number
-        Returns  every output: the rest if it streams, else the whole
-        Raises   InputError: the inputs end at different times, or the model does not take this length; then the
-                 stream continues. Also if it has already been flushed.
+        Returns   every output: the rest if it streams, else the whole
+        Raises    InputError: the inputs end at different times, or the model does not take this length; then the
+                  stream continues. Also if it has already been flushed.
         """
         self._check_open("flush")
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim

@@ -77,10 +77,11 @@ class FramePositions:
         last = (self.length - 1) * int(self.slope * over) + int(self.offset * over)
         return (last // over).prove_le(frames - 1).yes
 
-    def coordinates(self) -> Coordinates | None:
-        """Return the name of these positions; None if they have none."""
-        centred = (self.slope - 1) / 2
-        return "asymmetric" if self.offset == 0 else "half_pixel" if self.offset == centred else None
+    def lines(self) -> Sampling | None:
+        """Return the sampling that takes straight lines between frames at these positions; None if there is none."""
+        if self.offset == 0:
+            return Sampling("asymmetric", None)
+        return Sampling("half_pixel", None) if self.offset == (self.slope - 1) / 2 else None
 
     def nearest(self) -> Sampling | None:
         """Return the sampling that takes the whole part of each position; None if there is none, or if rounding in f32
@@ -296,7 +297,7 @@ def _interpolate_linearly(graph: TypedGraph, node: TypedNode, op: Elementwise) -
         for difference, share in _operands(graph, product, "mul"):
             for end, minus in _operands(graph, difference, "sub"):
                 if minus == start and _follows(graph, end, lookup) and _is_share(graph, share, lookup):
-                    return _resample(graph, node, lookup, None)
+                    return _resample(graph, node, lookup, is_nearest=False)
     return None
 
 
@@ -325,12 +326,12 @@ def _is_share(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
     return False
 
 
-def _take_nearest(graph: TypedGraph, node: TypedNode, op: Gather) -> Patch | None:
+def _take_nearest(graph: TypedGraph, node: TypedNode, _: Gather) -> Patch | None:
     """Make a lookup at the whole part of positions a resampling."""
     lookup = _find_lookup(graph, first_output(node))
     if lookup is None or not _only_looks_up(graph, lookup.indices):
         return None
-    return _resample(graph, node, lookup, op)
+    return _resample(graph, node, lookup, is_nearest=True)
 
 
 def _only_looks_up(graph: TypedGraph, indices: OutletId) -> bool:
@@ -345,26 +346,22 @@ def _only_looks_up(graph: TypedGraph, indices: OutletId) -> bool:
     return True
 
 
-def _resample(graph: TypedGraph, node: TypedNode, lookup: Lookup, op: Gather | None) -> Patch | None:
-    """Replace a node by a resampling of what a lookup reads: of the nearest frame if it is the lookup itself."""
+def _resample(graph: TypedGraph, node: TypedNode, lookup: Lookup, is_nearest: bool) -> Patch | None:
+    """Replace a node by a resampling of what a lookup reads: the lookup itself by nearest frames, else by lines."""
     cast, frames = graph.node(lookup.indices), lookup.frames(graph)
     if not isinstance(cast.op, Cast) or not np.issubdtype(cast.op.dtype, np.integer):
         return None
     positions = _find_positions(graph, cast.inputs[0])
     if positions is None or not positions.start_at_zero() or not positions.stay_inside(frames):
         return None
-    if op is None:
-        coordinates = positions.coordinates()
-        sampling = None if coordinates is None else Sampling(coordinates, None)
-    else:
-        sampling = positions.nearest()
+    sampling = positions.nearest() if is_nearest else positions.lines()
     if sampling is None:
         return None
     patch = Patch(graph)
     resize = Interpolate(lookup.axis, positions.length, 1 / positions.slope, sampling)
-    name = f"{node.name}.frames" if op is None and lookup.transpose is not None else node.name
+    name = node.name if lookup.transpose is None else f"{node.name}.frames"
     resampled = patch.wire(name, resize, [patch.tap(lookup.source)])[0]
-    if op is None and lookup.transpose is not None:
+    if lookup.transpose is not None:
         resampled = patch.wire(node.name, lookup.transpose.op, [resampled])[0]
     if not patch.graph.fact(resampled).agrees(graph.fact(first_output(node))):
         return None

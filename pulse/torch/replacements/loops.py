@@ -195,16 +195,14 @@ class FrameLoops:
     def _last_grown(self, x: Any, entries: list[Any]) -> Any:
         """Return ``y[..., -1, …]`` or ``y[..., -1:, …]`` of a tensor to which a frame was joined; None for others."""
         last = self._growing.find_last(x)
-        places = [place for place, entry in enumerate(entries) if entry not in (slice(None), ...)]
+        places = [place for place, entry in enumerate(entries) if not _is_whole_axis(entry)]
         if last is None or len(places) != 1:
             return None
-        (place,), (axis, frame) = places, last
-        if frame.shape[axis] != 1 or entries[place] not in (-1, slice(-1, None)):
+        (axis, frame), entry = last, entries[places[0]]
+        is_last = isinstance(entry, int | slice) and entry in (-1, slice(-1, None))
+        if not is_last or frame.shape[axis] != 1 or self._axis(x, entries, places[0]) != axis:
             return None
-        if self._axis(x, entries, place) != axis:
-            return None
-        is_slice = isinstance(entries[place], slice)
-        return frame if is_slice else self._record_and_return(frame.squeeze(axis), frame)
+        return frame if isinstance(entry, slice) else self._record_and_return(frame.squeeze(axis), frame)
 
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
@@ -227,7 +225,7 @@ class FrameLoops:
             frame = self._record_and_return(frame.unsqueeze(axis), frame)
         else:
             del entries[place]
-        if all(entry in (slice(None), ...) for entry in entries):
+        if all(map(_is_whole_axis, entries)):
             return frame
         return self._record_and_return(frame[tuple(entries)], frame)
 
@@ -301,9 +299,7 @@ class FrameLoops:
         entries = list(index) if isinstance(index, tuple) else [index]
         step_places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         has_only_whole_axes = all(
-            entry is ... or (isinstance(entry, slice) and entry == slice(None))
-            for entry in entries
-            if not isinstance(entry, LoopStep)
+            _is_whole_axis(entry) for entry in entries if not isinstance(entry, LoopStep)
         )
         if not step_places:
             self._note_first_frame(y, entries, value)
@@ -341,7 +337,7 @@ class FrameLoops:
         """Remember ``y[..., n, …] = value`` for a loop that begins after frame n."""
         places = [place for place, entry in enumerate(entries) if type(entry) is int and entry >= 0]
         others = [entry for place, entry in enumerate(entries) if place not in places]
-        if len(places) != 1 or not all(entry in (slice(None), ...) for entry in others):
+        if len(places) != 1 or not all(map(_is_whole_axis, others)):
             return
         axis = self._axis(y, entries, places[0])
         if (
@@ -425,6 +421,11 @@ class FrameLoops:
 def _entries_of_axes(entries: Any) -> list[Any]:
     """Return the entries of an index that do not add an axis."""
     return [entry for entry in entries if entry is not None]
+
+
+def _is_whole_axis(entry: Any) -> bool:
+    """Return whether an entry of an index takes whole axes; arrays are not compared."""
+    return entry is ... or (isinstance(entry, slice) and entry == slice(None))
 
 
 def _step(entry: Any) -> LoopStep | None:

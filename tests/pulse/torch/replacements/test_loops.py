@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pulse
@@ -212,9 +213,18 @@ def grown_from_nothing(self: Any, x: Any) -> Any:
     return grown
 
 
+def indexed_by_arrays(self: Any, x: Any) -> Any:
+    """Channels by arrays of numpy, of the input and of a tensor that grows."""
+    grown, order = torch.zeros(1, 0, 3), np.array([2, 0, 1])
+    for t in range(x.shape[1]):
+        grown = torch.cat([grown, x[:, t : t + 1][:, :, order]], 1)
+    return grown[:, :, order] + x[:, :, order]
+
+
 @pytest.mark.parametrize(
     "forward",
     [
+        indexed_by_arrays,
         sliding_buffers,
         grown_from_nothing,
         grown_frames,
