@@ -65,7 +65,7 @@ class LatencySummary:
         return ", ".join(f"{name} {duration(us / 1e6)}" for name, us in self.percentiles().items())
 
 
-class Latency:
+class LatencyHistogram:
     """A histogram whose buckets are powers of two, each in 64 parts. ``record_ns`` allocates nothing.
 
     deadline_s  seconds; longer ones are counted as missed
@@ -86,7 +86,7 @@ class Latency:
         max_ns: int,
         missed: int,
         deadline_s: float | None = None,
-    ) -> "Latency":
+    ) -> "LatencyHistogram":
         """Create a latency from counts taken elsewhere in the same buckets.
 
         counts  [BUCKET_COUNT]; the sum of all times and the longest, and how many missed the deadline
@@ -107,7 +107,7 @@ class Latency:
         max_ns: int,
         missed: int,
         deadline_s: float | None = None,
-    ) -> "Latency":
+    ) -> "LatencyHistogram":
         """Create a latency from the result of ``bucket_counts``, with its sum, maximum and misses."""
         counts = np.zeros(BUCKET_COUNT, np.int64)
         for ns, count in bucket_counts:
@@ -137,7 +137,7 @@ class Latency:
         if ns > self._deadline_ns:
             self.missed += times
 
-    def merge(self, other: "Latency") -> None:
+    def merge(self, other: "LatencyHistogram") -> None:
         """Add the counts of another, whose misses are of its own deadline."""
         for index, count in enumerate(other.counts):
             self.counts[index] += count
@@ -146,7 +146,7 @@ class Latency:
         self._total_ns += other._total_ns
         self._max_ns = max(self._max_ns, other._max_ns)
 
-    def difference_from(self, earlier: "Latency") -> "Latency":
+    def difference_from(self, earlier: "LatencyHistogram") -> "LatencyHistogram":
         """Return the counts since ``earlier``, an earlier copy of this latency.
 
         The longest time is exact if it is the longest of all, else to 1.6 %.
@@ -162,7 +162,7 @@ class Latency:
         elif counts.any():
             longest = min(_upper_ns(int(np.flatnonzero(counts)[-1])), self._max_ns)
         total_ns, missed = self._total_ns - earlier._total_ns, self.missed - earlier.missed
-        return Latency.of_counts(counts, total_ns, longest, missed, self.deadline_s)
+        return LatencyHistogram.of_counts(counts, total_ns, longest, missed, self.deadline_s)
 
     def bucket_counts(self) -> list[tuple[int, int]]:
         """Return the longest time (ns) and the count of each bucket that is not empty, in order."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bench.live.steal_monitor import StolenTime
 from pulse.program.program import Program
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Outcome:
     dropped: int
     flagged: int
 
-    def latency(self, stolen: StolenTime) -> Latency:
+    def latency(self, stolen: StolenTime) -> LatencyHistogram:
         """Return the time from callback entry to the result, without the stolen time."""
-        latency = Latency(self.block_s)
+        latency = LatencyHistogram(self.block_s)
         for ns in (np.diff(self.times_ns, axis=1).ravel() - stolen.taken_ns(self.times_ns)).tolist():
             latency.record_ns(ns)
         return latency

@@ -20,7 +20,7 @@ from bench.models.entry import Entry
 from pulse.errors import InputError
 from streaming.audio.files import AudioWriter
 from streaming.compilation.specialisation import BackgroundSpecialisation
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.realtime import Realtime
@@ -53,8 +53,8 @@ class Phase:
 
     name: str
     seconds: float
-    total: Latency
-    compute: Latency
+    total: LatencyHistogram
+    compute: LatencyHistogram
     frames_silent: int
 
     @classmethod

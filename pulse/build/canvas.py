@@ -12,8 +12,8 @@ from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.graph import InletId, OutletId, View
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
-from pulse.infer.op import ModelOp
+from pulse.infer.network import Constant, FileNetwork, InferenceGraph, Input, add_model_constant
+from pulse.infer.op import InferenceOp
 from pulse.onnx.read.op import OnnxOp
 from pulse.substitution import Terms
 from pulse.support.naming import free_name
@@ -21,7 +21,7 @@ from pulse.support.record import record
 
 
 @record(eq=False)
-class OpenInput(ModelOp):
+class OpenInput(InferenceOp):
     """An input that no node feeds yet; it becomes an input of the model.
 
     shape           dims and a type, such as ``1,80,T,f32``; inferred from weights and outputs if empty
@@ -41,12 +41,12 @@ class OpenInput(ModelOp):
         return self.shape
 
 
-def is_operator(op: ModelOp) -> bool:
+def is_operator(op: InferenceOp) -> bool:
     """Return whether the node computes something: it is neither an input nor a constant."""
     return not isinstance(op, OpenInput | Input | Constant)
 
 
-def is_open(op: ModelOp) -> bool:
+def is_open(op: InferenceOp) -> bool:
     """Return whether it is an input of the model."""
     return isinstance(op, OpenInput | Input)
 
@@ -57,11 +57,11 @@ class Canvas:
     scope   scope of the symbols in the shapes of inputs that were read from a file
     """
 
-    def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
-        self.graph = ModelGraph() if graph is None else graph
+    def __init__(self, graph: InferenceGraph | None = None, scope: SymbolScope | None = None) -> None:
+        self.graph = InferenceGraph() if graph is None else graph
         self.scope = scope
 
-    def add(self, name: str, op: ModelOp, inputs: Sequence[OutletId] = (), outputs: int = 1) -> OutletId:
+    def add(self, name: str, op: InferenceOp, inputs: Sequence[OutletId] = (), outputs: int = 1) -> OutletId:
         """Append a node; return its first outlet."""
         return self.graph.add(name, op, inputs, [InferenceFact() for _ in range(outputs)])[0]
 
@@ -69,7 +69,7 @@ class Canvas:
         """Append a constant."""
         return add_model_constant(self.graph, name, value)
 
-    def op(self, outlet: OutletId) -> ModelOp:
+    def op(self, outlet: OutletId) -> InferenceOp:
         """Return the operator that makes a wire."""
         return self.graph.node(outlet).op
 
@@ -188,7 +188,7 @@ class Canvas:
         views    views to keep, as far as their nodes are in the part
         Raises   InputError: no such input, or no such shape
         """
-        scope, graph = SymbolScope(), ModelGraph()
+        scope, graph = SymbolScope(), InferenceGraph()
         terms = Terms(scope, {})
         if self.scope is not None:
             terms.assume(self.scope)
@@ -231,7 +231,7 @@ class Canvas:
         return InferenceFact.of(fact)
 
 
-def _with_names(op: ModelOp, name: str) -> ModelOp:
+def _with_names(op: InferenceOp, name: str) -> InferenceOp:
     """Return an operator whose outputs have their own names: the node's, and with a number from the second on."""
     if not isinstance(op, OnnxOp):
         return op

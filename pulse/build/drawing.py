@@ -8,7 +8,7 @@ from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
 from pulse.dim import SymbolScope
 from pulse.errors import InputError
 from pulse.graph import OutletId, View
-from pulse.infer.network import Constant, FileNetwork, ModelGraph
+from pulse.infer.network import Constant, FileNetwork, InferenceGraph
 
 DrawnOperators: TypeAlias = Callable[
     [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
@@ -28,7 +28,7 @@ class Handle:
 class Drawing(Canvas):
     """A canvas with the handles of its nodes by their ids, and the parts of it that are in use."""
 
-    def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
+    def __init__(self, graph: InferenceGraph | None = None, scope: SymbolScope | None = None) -> None:
         super().__init__(graph, scope)
         self.handles: dict[int, Handle] = {}
         self.parts: WeakSet[Part] = WeakSet()
@@ -114,7 +114,7 @@ class Part:
         drawing.parts.add(self)
 
     @property
-    def graph(self) -> ModelGraph:
+    def graph(self) -> InferenceGraph:
         """The graph that its nodes are in."""
         return self.drawing.graph
 

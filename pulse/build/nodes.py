@@ -14,7 +14,7 @@ from pulse.build.schemas import check_attributes
 from pulse.errors import InputError
 from pulse.graph import OutletId
 from pulse.infer.network import Constant
-from pulse.infer.op import ModelOp
+from pulse.infer.op import InferenceOp
 from pulse.models import Model, ModelView
 from pulse.onnx.read.op import OnnxOp
 from pulse.text.matching import find_matches
@@ -43,7 +43,7 @@ class Node(Handle, ModelView):
         return self._node.name
 
     @property
-    def op(self) -> ModelOp:
+    def op(self) -> InferenceOp:
         """The operation. It refers to no node or state, so several nodes may have the same one (``share``)."""
         return self._node.op
 

@@ -13,7 +13,7 @@ from pulse.build.schemas import OPSET, check_attributes, schema_of
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, TypedFact
 from pulse.graph import OutletId
-from pulse.infer.op import ModelOp
+from pulse.infer.op import InferenceOp
 from pulse.onnx.operators import families as families
 from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
@@ -53,7 +53,7 @@ def make_node(
     return new_node(op, inputs, node_name, outputs)
 
 
-def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
+def new_node(op: InferenceOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
     """Return a node in its own graph: open inputs for data, constants for parameters."""
     drawing = Drawing()
     outlets = [
@@ -182,7 +182,7 @@ class FunctionOp(Op):
 
 
 @record(eq=False)
-class Wrapped(ModelOp):
+class Wrapped(InferenceOp):
     """An operation of the typed graph as a node: a function, or any ``pulse.extend.Op``."""
 
     op: Op

@@ -1,7 +1,7 @@
 """The parts of an operator's kernel, for operators from outside this package.
 
-lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(lowering, node, op) -> [Value, …]``
-Value              a tensor in memory: shape, strides, a buffer
+lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(lowering, node, op) -> [TensorView, …]``
+TensorView              a tensor in memory: shape, strides, a buffer
 Instruction        what a row is: named fields, tensors that are read or written, and numbers
 kernel, device     a compiled function that runs a row, and helpers that it calls
 LANES, v…          vectors, in which kernels are written; see ``pulse.jit``
@@ -13,7 +13,7 @@ from pulse.jit.registry import device, kernel, named_kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "Lowering",
     "Operand",
     "PulsedNode",
-    "Value",
+    "TensorView",
     "broadcast",
     "device",
     "kernel",

@@ -9,7 +9,7 @@ from pulse.graph import Graph, Node, OutletId
 from pulse.infer.fact import InferenceFact, meet
 from pulse.infer.holes import prepare_holes
 from pulse.infer.node_translation import Outcome, apply_outcome, translate_node
-from pulse.infer.op import ModelOp
+from pulse.infer.op import InferenceOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.support.wording import spell
 
@@ -19,9 +19,9 @@ Statement: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
 
 
 def infer_facts(
-    graph: Graph[InferenceFact, ModelOp],
+    graph: Graph[InferenceFact, InferenceOp],
     scope: SymbolScope,
-    nodes: Sequence[Node[InferenceFact, ModelOp]],
+    nodes: Sequence[Node[InferenceFact, InferenceOp]],
     claims: Iterable[tuple[OutletId, InferenceFact]] = (),
 ) -> Facts:
     """Infer all facts of the wires of some nodes, from the facts of the graph and from claims about wires.
@@ -38,9 +38,9 @@ def infer_facts(
 class _Analyser:
     def __init__(
         self,
-        graph: Graph[InferenceFact, ModelOp],
+        graph: Graph[InferenceFact, InferenceOp],
         scope: SymbolScope,
-        nodes: Sequence[Node[InferenceFact, ModelOp]],
+        nodes: Sequence[Node[InferenceFact, InferenceOp]],
     ) -> None:
         self._graph, self._scope = graph, scope
         self._nodes = {node.id: node for node in nodes}
@@ -76,7 +76,7 @@ class _Analyser:
         _raise_if_any(contradictions)
         return changed
 
-    def _run_translator(self, node: Node[InferenceFact, ModelOp]) -> bool:
+    def _run_translator(self, node: Node[InferenceFact, InferenceOp]) -> bool:
         """Record the result of a node's translator, if its inputs are known; return whether the node is done."""
         outputs, wire_facts = node.wires, self._wire_facts(node)
         if any(wire_facts.fact(wire).to_typed() is None for wire in node.inputs):
@@ -88,7 +88,7 @@ class _Analyser:
         self._facts.update((wire, wire_facts.fact(wire)) for wire in outputs)
         return all(wire_facts.fact(wire).to_typed() is not None for wire in outputs)
 
-    def _wire_facts(self, node: Node[InferenceFact, ModelOp]) -> WireFacts:
+    def _wire_facts(self, node: Node[InferenceFact, InferenceOp]) -> WireFacts:
         wires = (*node.inputs, *node.wires)
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
@@ -109,7 +109,7 @@ class _Analyser:
         _raise_if_any(contradictions)
         return statement
 
-    def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
+    def _refine(self, node: Node[InferenceFact, InferenceOp]) -> Facts:
         """Return the facts around a node after all its relations were applied."""
         outputs, wire_facts = node.wires, self._wire_facts(node)
         with self._scope.trial():
@@ -123,7 +123,7 @@ class _Analyser:
                 if not wire_facts.changed:
                     return wire_facts.facts
 
-    def _outcome(self, node: Node[InferenceFact, ModelOp], wire_facts: WireFacts) -> Outcome | None:
+    def _outcome(self, node: Node[InferenceFact, InferenceOp], wire_facts: WireFacts) -> Outcome | None:
         """Return the result of a node's translator, which runs again only if the inputs have changed."""
         facts = [wire_facts.fact(wire) for wire in node.inputs]
         last = self._outcomes.get(node.id)
@@ -163,7 +163,7 @@ class _Analyser:
         return nodes & self._nodes.keys()
 
 
-def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:
+def _contradiction(node: Node[InferenceFact, InferenceOp], reason: object) -> str:
     location = f"{node.name} ({', '.join(part for part in (node.op.name, node.op.origin) if part)})"
     return f"{location}: {reason}; give other shapes with {spell('inputs')}, or export the model again"
 

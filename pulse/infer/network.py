@@ -13,7 +13,7 @@ from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, infer_facts
 from pulse.infer.claims import Claim, warn_contradicted, warn_refuted
 from pulse.infer.fact import InferenceFact
-from pulse.infer.op import ModelOp
+from pulse.infer.op import InferenceOp
 from pulse.ops.source import Source
 from pulse.substitution import Terms
 from pulse.support.budget import Spending, count_spending, current_spending
@@ -24,7 +24,7 @@ from pulse.typed import TypedGraph, TypedNetwork, Variable, add_constant
 
 
 @record
-class Input(ModelOp):
+class Input(InferenceOp):
     """An input of the model, fed by the caller."""
 
     fact: InferenceFact
@@ -61,7 +61,7 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
 
 
 @record(eq=False)
-class Constant(ModelOp):
+class Constant(InferenceOp):
     """A tensor stored in the file."""
 
     value: Array
@@ -70,10 +70,10 @@ class Constant(ModelOp):
         return [add_constant(target.graph, wire, self.value)]
 
 
-ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
+InferenceGraph: TypeAlias = Graph[InferenceFact, InferenceOp]
 
 
-def add_model_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
+def add_model_constant(graph: InferenceGraph, name: str, value: Array) -> OutletId:
     """Add a constant to a graph that is not typed yet."""
     return graph.add(name, Constant(value), (), [InferenceFact.of(TypedFact.of(value))])[0]
 
@@ -92,7 +92,7 @@ class FileNetwork:
     variables  the inputs and outputs that the file keeps as variables
     """
 
-    graph: ModelGraph
+    graph: InferenceGraph
     scope: SymbolScope
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
@@ -109,7 +109,7 @@ class FileNetwork:
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
         """Return the same model with numbers for some symbols of its inputs, in a separate scope."""
         terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
-        graph = ModelGraph()
+        graph = InferenceGraph()
         for node in self.graph.nodes:
             op, facts = node.op, [outlet.fact for outlet in node.outputs]
             if isinstance(op, Input):
@@ -196,12 +196,12 @@ class FileNetwork:
         warn_refuted(self.title, self.claims, facts, self.graph.label)
         return target
 
-    def _find_needed(self) -> list[Node[InferenceFact, ModelOp]]:
+    def _find_needed(self) -> list[Node[InferenceFact, InferenceOp]]:
         """Return the inputs, and the nodes that the outputs need, in the order of the file."""
         node_ids = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
         return [node for node in self.graph.nodes if node.id in node_ids]
 
-    def _check_supported(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
+    def _check_supported(self, nodes: Sequence[Node[InferenceFact, InferenceOp]]) -> None:
         missing: dict[str, list[str]] = {}
         advice: dict[str, None] = {}
         for node in nodes:
@@ -236,9 +236,9 @@ class FileNetwork:
         return [printable(line) for line in lines]
 
 
-def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
+def _refine(graph: InferenceGraph, facts: Facts) -> InferenceGraph:
     """Return the graph with other facts; sizes that the inputs state are kept."""
-    result = ModelGraph()
+    result = InferenceGraph()
     for node in graph.nodes:
         outlet_facts = [facts.get(wire, graph.fact(wire)) for wire in node.wires]
         op = node.op

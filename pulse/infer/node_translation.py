@@ -16,7 +16,7 @@ from pulse.graph import OutletId
 from pulse.infer.equation import solve
 from pulse.infer.fact import Dim, InferenceFact, make_value
 from pulse.infer.holes import Holes, ReplacedSizes
-from pulse.infer.op import ModelOp
+from pulse.infer.op import InferenceOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
 from pulse.support.record import record
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def translate_node(
-    op: ModelOp, name: str, inputs: Sequence[OutletId], wire_facts: WireFacts, scope: SymbolScope
+    op: InferenceOp, name: str, inputs: Sequence[OutletId], wire_facts: WireFacts, scope: SymbolScope
 ) -> Outcome | None:
     """Return the outcome of a translation; None if too little is known for it.
 

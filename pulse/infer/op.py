@@ -17,7 +17,7 @@ def short_text(value: object) -> str:
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 3]}..."
 
 
-class ModelOp:
+class InferenceOp:
     """A node of a file, in the terms of its format."""
 
     @property

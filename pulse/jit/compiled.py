@@ -94,18 +94,14 @@ class CompiledFunction(NotCopyable, ABC):
         """
         from pulse.jit.language.declared import DISPATCHED_ROWS
 
-        disk = self.cache_entry()
+        entry = self.cache_entry()
         if only is not None:
-            disk = disk.with_rows(only)
-        code = disk.read()
-        if code is None:
-            token = DISPATCHED_ROWS.set(only)
-            try:
-                code = self.compile(disk.symbol)
-            finally:
-                DISPATCHED_ROWS.reset(token)
-            self.storage_error = disk.write(code)
-        return code
+            entry = entry.with_rows(only)
+        token = DISPATCHED_ROWS.set(only)
+        try:
+            return self._read_or_compile(entry)
+        finally:
+            DISPATCHED_ROWS.reset(token)
 
     def path(self) -> "Path | None":
         """Return the file of the function; None if nothing is stored."""
@@ -128,12 +124,16 @@ class CompiledFunction(NotCopyable, ABC):
             return packaged
         from pulse.jit.linking import link
 
-        disk = self.cache_entry()
-        disk.warn_if_nothing_is_cached()
-        if code := disk.read():
+        entry = self.cache_entry()
+        entry.warn_if_nothing_is_cached()
+        return link(self.name, self._read_or_compile(entry))
+
+    def _read_or_compile(self, entry: "CacheEntry") -> "NativeCode":
+        """Return the object code, from the disk or compiled and stored there."""
+        code = entry.read()
+        if code is not None:
             self.came_from_disk = True
-            return link(self.name, code)
-        code = self.compile(disk.symbol)
-        address = link(self.name, code)
-        self.storage_error = disk.write(code)
-        return address
+            return code
+        code = self.compile(entry.symbol)
+        self.storage_error = entry.write(code)
+        return code

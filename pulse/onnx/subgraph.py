@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import FileNetwork, ModelGraph
+from pulse.infer.network import FileNetwork, InferenceGraph
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto
 from pulse.support.budget import current_spending
 from pulse.support.record import record
@@ -27,7 +27,7 @@ class BodyGraph:
 
     proto: GraphProto
     captures: tuple[str, ...]
-    read: Callable[[GraphProto, Mapping[str, InferenceFact]], ModelGraph]
+    read: Callable[[GraphProto, Mapping[str, InferenceFact]], InferenceGraph]
 
     @property
     def inputs(self) -> list[str]:

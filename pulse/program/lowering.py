@@ -17,17 +17,17 @@ from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.step_builder import StepBuilder
 from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Value
+from pulse.program.table.memory import Buffer, TensorView
 from pulse.pulsify.network import PulsedGraph, PulsedNode
 from pulse.support.mapping import release_pages
 from pulse.support.plugins import load_plugins
 from pulse.support.registry import Registry
 from pulse.support.wording import spell
 
-Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
+Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[TensorView]]
 FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
-L = TypeVar("L", bound=Callable[..., list[Value]])
-LowerGroup: TypeAlias = Callable[["Lowering", Sequence[PulsedNode]], list[list[Value]]]
+L = TypeVar("L", bound=Callable[..., list[TensorView]])
+LowerGroup: TypeAlias = Callable[["Lowering", Sequence[PulsedNode]], list[list[TensorView]]]
 """Lowers nodes together; returns the results of each."""
 GroupFinder: TypeAlias = Callable[
     ["Lowering", Sequence[int]], tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]
@@ -90,14 +90,14 @@ class Lowering:
         self.allocate_temporary = builder.allocate_temporary
         self.kept_wires, self.unchecked = kept_wires, unchecked
         self.node_name = self._op_name = ""
-        self.allocated: dict[OutletId, Value] = {}
-        self._values: dict[OutletId, Value] = {}
-        self._pending: dict[OutletId, tuple[Callable[[], Value], int]] = {}
+        self.allocated: dict[OutletId, TensorView] = {}
+        self._values: dict[OutletId, TensorView] = {}
+        self._pending: dict[OutletId, tuple[Callable[[], TensorView], int]] = {}
         self._claimed: set[int] = set()
         self._groups: dict[int, tuple[tuple[int, ...], LowerGroup]] = {}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
-        self._memories: dict[int, tuple[Value, int]] = {}
+        self._memories: dict[int, tuple[TensorView, int]] = {}
 
     def find_groups(self, order: Iterable[int]) -> list[int]:
         """Find the groups of nodes that are lowered together; return an order that they permit."""
@@ -134,7 +134,7 @@ class Lowering:
         """Note that nodes are lowered together with another one, by the function that calls."""
         self._claimed.update(node_ids)
 
-    def _lower_node(self, node: PulsedNode) -> Iterable[tuple[int, list[Value]]]:
+    def _lower_node(self, node: PulsedNode) -> Iterable[tuple[int, list[TensorView]]]:
         """Emit a node, or the group that it begins; return each node and its results."""
         if isinstance(node.op, Source):
             return [(node.id, [self.allocate_wire(OutletId(node.id))])]
@@ -144,8 +144,8 @@ class Lowering:
         return zip(members, lower(self, [self.graph.nodes[member] for member in members]))
 
     def lower_body(
-        self, body: PulsedGraph, inputs: Mapping[OutletId, Value], check_faults: FaultChecker | None
-    ) -> list[Value]:
+        self, body: PulsedGraph, inputs: Mapping[OutletId, TensorView], check_faults: FaultChecker | None
+    ) -> list[TensorView]:
         """Emit the nodes of a body; return the tensors of its outputs.
 
         inputs        input wire -> its tensor
@@ -166,12 +166,12 @@ class Lowering:
 
     # wires
 
-    def set_value(self, outlet: OutletId, value: Value) -> None:
+    def set_value(self, outlet: OutletId, value: TensorView) -> None:
         """Set the tensor of a wire."""
         self._values[outlet] = value
         self._wires.setdefault(value.buffer, set()).add(outlet)
 
-    def owns(self, outlet: OutletId, value: Value) -> bool:
+    def owns(self, outlet: OutletId, value: TensorView) -> bool:
         """Return whether no other wire shares the buffer of this one."""
         return self._wires.get(value.buffer, set()) <= {outlet}
 
@@ -179,7 +179,7 @@ class Lowering:
         """Return the fact of a wire."""
         return self.graph.fact(outlet)
 
-    def value(self, outlet: OutletId) -> Value:
+    def value(self, outlet: OutletId) -> TensorView:
         """Return the tensor of a wire; a constant is stored at its first use."""
         if outlet in self._pending:
             store, _ = self._pending.pop(outlet)
@@ -190,7 +190,7 @@ class Lowering:
             self._values[outlet] = self.add_constant(constant)
         return self._values[outlet]
 
-    def find_value(self, outlet: OutletId) -> Value | None:
+    def find_value(self, outlet: OutletId) -> TensorView | None:
         """Return the tensor of a wire if it is stored already."""
         return self._values.get(outlet)
 
@@ -198,7 +198,7 @@ class Lowering:
         """Return the value of a constant wire; None if it is not constant."""
         return self.fact(outlet).value
 
-    def allocate_wire(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
+    def allocate_wire(self, outlet: OutletId, order: Sequence[int] | None = None) -> TensorView:
         """Allocate memory for a wire, with its axes in an order (the stream outermost by default).
 
         If a delay that is in no group reads the wire in that order, return its memory, which saves a copy.
@@ -228,7 +228,7 @@ class Lowering:
 
     def delay_memory(
         self, node_id: int, op: Delay, sizes: Sequence[int], order: Sequence[int], dtype: DType
-    ) -> tuple[Value, int]:
+    ) -> tuple[TensorView, int]:
         """Return the memory of a delay, allocated once: history, then the newest pulse; and the frames of history."""
         if node_id not in self._memories:
             history, pulse = op.delay + op.overlap, sizes[op.axis]
@@ -252,7 +252,7 @@ class Lowering:
 
     # pending wires
 
-    def leave_pending(self, outlet: OutletId, store: Callable[[], Value], functions: int = 0) -> None:
+    def leave_pending(self, outlet: OutletId, store: Callable[[], TensorView], functions: int = 0) -> None:
         """Leave a wire to its readers: it is stored only if one of them calls ``value``.
 
         store      emits the wire; returns its tensor
@@ -274,7 +274,7 @@ class Lowering:
 
     # memory
 
-    def add_table(self, offsets: Array | Sequence[int]) -> Value:
+    def add_table(self, offsets: Array | Sequence[int]) -> TensorView:
         """Add a table of element offsets to the weights."""
         return self.add_constant(np.asarray(offsets, np.int64))
 
@@ -288,7 +288,7 @@ class Lowering:
         """Append an instruction that runs after the step."""
         self.builder.endings.append(EmittedInstruction(instruction, self.node_name, self._op_name))
 
-    def copy(self, source: Value, target: Value) -> None:
+    def copy(self, source: TensorView, target: TensorView) -> None:
         """Copy one tensor onto another of the same shape, in as few loops as possible."""
         loops = Loops.over(target.shape, [source.strides, target.strides], target.order).pad(COPY_LOOPS)
         if len(loops.sizes) > COPY_LOOPS:
@@ -297,7 +297,7 @@ class Lowering:
         steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
         self.emit(CopyRow(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
-    def order_axes(self, value: Value, order: Sequence[int]) -> Value:
+    def order_axes(self, value: TensorView, order: Sequence[int]) -> TensorView:
         """Return the tensor contiguous in an axis order: itself or a copy."""
         if value.is_dense(order):
             return value
@@ -305,14 +305,14 @@ class Lowering:
         self.copy(value, target)
         return target
 
-    def make_innermost(self, value: Value, axis: int) -> Value:
+    def make_innermost(self, value: TensorView, axis: int) -> TensorView:
         """Return the tensor with an axis contiguous: itself or a copy."""
         if value.strides[axis] == 1 or value.shape[axis] == 1:
             return value
         order = [other for other in value.order if other != axis]
         return self.order_axes(value, [*order, axis])
 
-    def require_f32(self, value: Value, subject: str) -> Value:
+    def require_f32(self, value: TensorView, subject: str) -> TensorView:
         """Return the value. Raises CompileError: its type is not f32."""
         if value.dtype != np.float32:
             raise self.no_kernel(f"{subject} of {dtype_name(value.dtype)}")

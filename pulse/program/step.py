@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pulse.graph import OutletId
 from pulse.program.lowering import Lowering
 from pulse.program.step_builder import StepBuilder
-from pulse.program.table.memory import Region, Value
+from pulse.program.table.memory import Region, TensorView
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
 from pulse.support.record import record
@@ -17,9 +17,9 @@ class Step:
     """The memories and rows of a step, and its inputs and outputs; ``fetched``: other fetched wires."""
 
     builder: StepBuilder
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
-    fetched: tuple[Value, ...]
+    inputs: tuple[TensorView, ...]
+    outputs: tuple[TensorView, ...]
+    fetched: tuple[TensorView, ...]
 
 
 def lower_step(
@@ -67,11 +67,11 @@ def _place_checks(graph: PulsedGraph, order: Sequence[int], checks: Sequence[Out
     return [node_id for other in other_nodes for node_id in (other, *sorted(checks_of.get(other, [])))]
 
 
-def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
+def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, TensorView]:
     """Keep inputs alive from the start and outputs to the end, apart from buffers that shift after each pulse."""
     for outlet in lowering.graph.inputs:
         lowering.value(outlet).buffer.touch(-1)
-    results: dict[OutletId, Value] = {}
+    results: dict[OutletId, TensorView] = {}
     for outlet in outlets:
         lowering.begin(lowering.graph.label(outlet), "output")
         value = lowering.value(outlet)
@@ -85,7 +85,7 @@ def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, V
 
 
 def _write_registers(
-    lowering: Lowering, registers: Sequence[Register], results: dict[OutletId, Value]
+    lowering: Lowering, registers: Sequence[Register], results: dict[OutletId, TensorView]
 ) -> None:
     """Write the next values of the registers after all reads of the step."""
     for register in registers:

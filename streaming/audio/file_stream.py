@@ -20,7 +20,7 @@ from pulse.support.wording import spell
 from streaming.audio.aligned_audio import AlignedAudio, RoutedAudio
 from streaming.audio.channels import Samples
 from streaming.audio.output_files import AudioOutput, FramesOutput, OutputRoute, WrittenAudio
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.session import Session
 
 Advance = Callable[[int, int | None], None]
@@ -46,7 +46,7 @@ class FileRun:
     frames: int
     streams: int
     nonfinite: int
-    latency: Latency
+    latency: LatencyHistogram
     elapsed_s: float
     samples: int | None = None
     written: tuple[WrittenAudio, ...] = ()
@@ -58,7 +58,7 @@ class FileRun:
 class _TimedSession:
     """Feeds a session pulse by pulse, and measures each pulse."""
 
-    def __init__(self, session: Session, latency: Latency) -> None:
+    def __init__(self, session: Session, latency: LatencyHistogram) -> None:
         self.session = session
         self.latency = latency
 
@@ -107,7 +107,7 @@ def stream_audio(
     source stays live.
     """
     start_s = time.perf_counter()
-    latency = Latency(deadline_s)
+    latency = LatencyHistogram(deadline_s)
     tables, constants = _split_inputs(program, sources, other_inputs or {})
     reader = sources[0].reader
     streams = max(choice.count_streams(reader.channels) for choice in sources[0].channels.values())
@@ -268,7 +268,7 @@ def stream_arrays(
     if missing:
         raise InputError(f"no array for input {', '.join(sorted(missing))}; the file has {', '.join(arrays)}")
     streaming, constants = _split_inputs(program, (), arrays)
-    timer = _TimedSession(Session(program, constants), Latency(deadline_s))
+    timer = _TimedSession(Session(program, constants), LatencyHistogram(deadline_s))
     timer.session.check(streaming)
     with ExitStack() as stack:
         out, symbols = FramesOutput(stack, route, rate_hz), 0

@@ -1,10 +1,13 @@
 """The options of ``pulse run`` for reading and writing audio."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from pulse.support.record import record
+
+_option = partial(typer.Option, rich_help_panel="Files")
 
 
 @record
@@ -13,18 +16,18 @@ class AudioOptions:
 
     channel: Annotated[
         str,
-        typer.Option(
+        _option(
             metavar="mix|each|N",
             help="mix: mean of all channels; a number: that channel, from 0; each: one stream per channel.",
         ),
     ] = "mix"
     output: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Output to write, if the model has several."),
+        _option(metavar="NAME", help="Output to write, if the model has several."),
     ] = None
     in_routes: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
             "--in",
             metavar="NAME=SOURCE[:CHANNEL]",
             help=(
@@ -35,7 +38,7 @@ class AudioOptions:
     ] = None
     out_routes: Annotated[
         list[str] | None,
-        typer.Option(
+        _option(
             "--out",
             metavar="NAME=FILE",
             help="File of an output, instead of OUT; outputs with the same audio file become its channels, in order. "
@@ -44,7 +47,7 @@ class AudioOptions:
     ] = None
     raw: Annotated[
         str | None,
-        typer.Option(
+        _option(
             metavar="ENCODING[,HZ[,CHANNELS]]",
             help="Read samples without a header: s16,48000,2. Encodings: u8, s16, s24, s32, f32, f64. Default: the "
             "model's rate, 1 channel.",
@@ -52,7 +55,7 @@ class AudioOptions:
     ] = None
     format_name: Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--format",
             metavar="FORMAT",
             help="Format of OUT, if its name does not determine it: wav, flac …; raw or csv for a pipe.",
@@ -60,7 +63,7 @@ class AudioOptions:
     ] = None
     subtype: Annotated[
         str | None,
-        typer.Option(
+        _option(
             metavar="ENCODING",
             help="Encoding of the written samples: pcm_16, pcm_24, float … Default: that of IN.",
         ),

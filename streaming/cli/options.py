@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,10 @@ from streaming.cli.spelling import options_of
 
 if TYPE_CHECKING:
     from pulse.support.report import Report
+
+_model_option = partial(typer.Option, rich_help_panel="Model")
+_chunk_option = partial(typer.Option, rich_help_panel="Models of chunks")
+_module_option = partial(typer.Option, rich_help_panel="PyTorch modules")
 
 ModelPath = Annotated[
     Path | None,
@@ -114,7 +118,7 @@ class ModelOptions:
     ] = None
     symbol: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The symbol of the time axis, if the shapes have several."),
+        _model_option(metavar="NAME", help="The symbol of the time axis, if the shapes have several."),
     ] = None
     rate: Annotated[
         int | None,
@@ -122,7 +126,7 @@ class ModelOptions:
     ] = None
     inputs: Annotated[
         list[str] | None,
-        typer.Option(
+        _model_option(
             "--input",
             metavar="NAME=SHAPE",
             help='Shape of an input, such as "x=1,80,T,f32". May be repeated.',
@@ -130,21 +134,21 @@ class ModelOptions:
     ] = None
     max_context: Annotated[
         int | None,
-        typer.Option(
+        _model_option(
             metavar="FRAMES", min=1, help="Longest stream in frames, for attention to all past frames."
         ),
     ] = None
 
     constant: Annotated[
         list[str] | None,
-        typer.Option(
+        _model_option(
             metavar="NAME=VALUE",
             help="Constant value of an input: sr=16000, a list or a .npy file. May be repeated.",
         ),
     ] = None
     state: Annotated[
         list[str] | None,
-        typer.Option(
+        _chunk_option(
             metavar="IN=OUT",
             help="A state: its input, and the output that is its next value. Give all states or none; "
             "without this option they are detected. May be repeated.",
@@ -152,42 +156,42 @@ class ModelOptions:
     ] = None
     initial: Annotated[
         list[str] | None,
-        typer.Option(
+        _chunk_option(
             metavar="IN=VALUE",
             help="First value of a state: a number, a list or a .npy file. Default: zeros. May be repeated.",
         ),
     ] = None
     context: Annotated[
         list[str] | None,
-        typer.Option(
+        _chunk_option(
             metavar="IN=FRAMES",
             help="Number of past frames with which each chunk of an input begins. May be repeated.",
         ),
     ] = None
     axis: Annotated[
         list[str] | None,
-        typer.Option(
+        _chunk_option(
             metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0. May be repeated."
         ),
     ] = None
     delay: Annotated[
         list[str] | None,
-        typer.Option(
+        _chunk_option(
             metavar="OUT=FRAMES",
             help="Leading frames of an output that are not part of the result. May be repeated.",
         ),
     ] = None
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="OUT", help="Output to keep. Default: all. May be repeated."),
+        _model_option(metavar="OUT", help="Output to keep. Default: all. May be repeated."),
     ] = None
     ignore_value_info: Annotated[
         bool,
-        typer.Option("--ignore-value-info", help="Ignore the shapes that the file states for inner wires."),
+        _model_option("--ignore-value-info", help="Ignore the shapes that the file states for inner wires."),
     ] = False
     budget: Annotated[
         list[str] | None,
-        typer.Option(
+        _model_option(
             metavar="LIMIT=NUMBER",
             help="Limit on reading the file: nodes=N (after loops are unfolded), elements=N (of computed constants) "
             "or seconds=N (to compute them, estimated). May be repeated.",
@@ -195,11 +199,11 @@ class ModelOptions:
     ] = None
     signature: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Signature of a SavedModel or a TFLite file."),
+        _model_option(metavar="NAME", help="Signature of a SavedModel or a TFLite file."),
     ] = None
     example: Annotated[
         list[str] | None,
-        typer.Option(
+        _module_option(
             metavar="[NAME=]SHAPE",
             help='Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
             "input, in their order or by name.",
@@ -207,7 +211,7 @@ class ModelOptions:
     ] = None
     dynamic: Annotated[
         list[str] | None,
-        typer.Option(
+        _module_option(
             metavar="NAME=AXIS[:SYMBOL]",
             help='Variable axis of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
             "found by trial. May be repeated.",
@@ -215,7 +219,7 @@ class ModelOptions:
     ] = None
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Method of a PyTorch module to call instead of forward."),
+        _module_option(metavar="NAME", help="Method of a PyTorch module to call instead of forward."),
     ] = None
 
 

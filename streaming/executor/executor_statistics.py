@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.support.record import record
 from pulse.support.report import field_values, json_value
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 
 
 @record
@@ -40,9 +40,9 @@ class ExecutorStatistics:
     pulses_dropped: int
     pulses_late: int
     streams: int
-    waiting: Latency
-    compute: Latency
-    total: Latency
+    waiting: LatencyHistogram
+    compute: LatencyHistogram
+    total: LatencyHistogram
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -63,7 +63,11 @@ class StreamCounters:
         self.frames_in = self.frames_out = self.frames_silent = 0
         self.frames_dropped = self.frames_discarded = self.frames_in_flight = 0
         self.pulses = self.pulses_dropped = self.pulses_late = 0
-        self.waiting, self.compute, self.total = Latency(), Latency(), Latency(deadline_s)
+        self.waiting, self.compute, self.total = (
+            LatencyHistogram(),
+            LatencyHistogram(),
+            LatencyHistogram(deadline_s),
+        )
 
     def record(self, arrived_ns: int, started_ns: int, ended_ns: int, taken_ns: int) -> None:
         """Count a pulse that ran."""

@@ -124,14 +124,14 @@ class Control:
                     f"{program.model.title}: its outputs are later or earlier than those that are delivered"
                 )
             instances = Instances(
-                program, pipeline.stream_count, sound, pipeline.constants, pipeline.model_delay
+                program, pipeline.stream_count, sound, pipeline.constants, pipeline.model_delay_frames
             )
             if not instances.native:
                 raise InputError(
                     f"{program.model.title}: runs on {program.backend}, in Python; compile all of it for the numba "
                     "backend to take over while others run"
                 )
-            frames = max(round(prime_s * pipeline.stream_config.rate_hz), pipeline.model_delay)
+            frames = max(round(prime_s * pipeline.stream_config.rate_hz), pipeline.model_delay_frames)
             try:
                 self._command(cb.SWAP, instances.memory, -(-frames // program.pulse) + 1)
             finally:

@@ -79,9 +79,11 @@ class Pipeline(NotCopyable):
                 f"{program.model.title}: no output is audio at the rate of its input, so there is nothing to play; "
                 "omit the output device, and take the frames"
             )
-        self.model_delay = max(sound.delay if sound else 0, engine_config.reserve_frames)
+        self.model_delay_frames = max(sound.delay if sound else 0, engine_config.reserve_frames)
         """The delay of the sound in frames of the model, the reserve included."""
-        self._instances = Instances(program, self.stream_count, sound, self.constants, self.model_delay)
+        self._instances = Instances(
+            program, self.stream_count, sound, self.constants, self.model_delay_frames
+        )
         self._successors: Instances | None = None
         self.native = self._instances.native
         """Whether pulses are computed without Python."""
@@ -102,7 +104,12 @@ class Pipeline(NotCopyable):
             engine_config.headroom_s, engine_config.engine == "worker", stream_config.two_clocks
         )
         self.memory = PipelineMemory(
-            stream_config, engine_config, self.schedule, self.resamplers, self._instances, self.model_delay
+            stream_config,
+            engine_config,
+            self.schedule,
+            self.resamplers,
+            self._instances,
+            self.model_delay_frames,
         )
         self.control_block = self.memory.control_block
 
@@ -160,7 +167,7 @@ class Pipeline(NotCopyable):
         """The time in seconds between a sample's arrival and its playback, the device's own latency excluded."""
         preroll, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
         waited = self.schedule.frames - self.schedule.preroll_device_frames
-        return waited / self.stream_config.rate_out_hz + (preroll + self.model_delay) / rate
+        return waited / self.stream_config.rate_out_hz + (preroll + self.model_delay_frames) / rate
 
     @property
     def delay_frames(self) -> int:

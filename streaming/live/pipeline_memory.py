@@ -53,7 +53,7 @@ class Histograms:
 class PipelineMemory(NotCopyable):
     """The control block of a pipeline, and the arrays that it points to.
 
-    model_delay  the delay of the sound, in frames of the model
+    model_delay_frames  the delay of the sound, in frames of the model
     input_ring   the ring of input; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
     slots        the pulse being computed: the samples of each stream and input, as in a packed pulse
@@ -72,11 +72,11 @@ class PipelineMemory(NotCopyable):
         schedule: PlannedDelay,
         resamplers: Resamplers,
         instances: Instances,
-        model_delay: int,
+        model_delay_frames: int,
     ) -> None:
         self._config, self._engine_config, self._schedule = config, engine_config, schedule
         self._resamplers, self._instances, self._streams = resamplers, instances, len(instances.states)
-        self._pulse, self._model_delay = instances.program.pulse, model_delay
+        self._pulse, self._model_delay_frames = instances.program.pulse, model_delay_frames
         self.control_block = ControlBlock.new()
         self.arrays: list[Array] = [self.control_block.words]
         self.histograms = Histograms()
@@ -166,7 +166,7 @@ class PipelineMemory(NotCopyable):
         config, resamplers, control = self._config, self._resamplers, self.control_block
         streams = self._keep(StreamMemory.new(self._streams))
         inputs = self._keep(StreamInput.new(self._streams * self._inputs))
-        lines = self._floats(self._streams, max(self._model_delay, 1))
+        lines = self._floats(self._streams, max(self._model_delay_frames, 1))
         dry = self._floats(self._streams, self._pulse)
         for stream_index in range(self._streams):
             for index in range(self._inputs):
@@ -181,7 +181,7 @@ class PipelineMemory(NotCopyable):
             stream.slots = self.slots[stream_index].ctypes.data
             stream.out_resampler = resamplers.outputs[stream_index].address if resamplers.outputs else 0
             stream.dry, stream.dry_delay_line = dry[stream_index].ctypes.data, lines[stream_index].ctypes.data
-            stream.dry_frames = self._model_delay
+            stream.dry_frames = self._model_delay_frames
         control.streams, control.inputs = streams.address, inputs.address
         control.instances = self._instances.address
         control.filled_frames, control.gains = self._schedule.preroll_model_frames, self.gains.address

@@ -2,7 +2,7 @@
 
 import time
 
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.live.pipeline import Pipeline
 from streaming.live.ring_reader import RingReader
 from streaming.native.control_block import WAIT, ControlBlock
@@ -94,7 +94,7 @@ def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Del
         headroom_s=(schedule.headroom_frames + added_frames) / rate
         if pipeline.stream_config.channels_out
         else 0.0,
-        model_s=pipeline.model_delay / pipeline.stream_config.rate_hz,
+        model_s=pipeline.model_delay_frames / pipeline.stream_config.rate_hz,
         device_out_s=device_out_s,
         frames=pipeline.delay_frames + added_frames,
     )
@@ -129,7 +129,7 @@ def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     return captured_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
 
 
-def _merge_sides(histograms: tuple[Histogram, ...]) -> Latency:
+def _merge_sides(histograms: tuple[Histogram, ...]) -> LatencyHistogram:
     first, second = (latency_of(histogram) for histogram in histograms)
     first.merge(second)
     return first

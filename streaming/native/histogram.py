@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device
-from streaming.latency import BUCKET_COUNT, FINE_BITS, Latency
+from streaming.latency import BUCKET_COUNT, FINE_BITS, LatencyHistogram
 
 
 class Histogram(Struct):
@@ -34,7 +34,7 @@ def count_time(histogram: Histogram, ns: int) -> None:
     histogram.longest_ns = max(histogram.longest_ns, ns)
 
 
-def latency_of(histogram: Histogram, deadline_s: float | None = None, missed: int = 0) -> Latency:
+def latency_of(histogram: Histogram, deadline_s: float | None = None, missed: int = 0) -> LatencyHistogram:
     """Return a copy of the counts so far."""
     copied = Histogram(histogram.words.copy())
-    return Latency.of_counts(copied.counts, copied.total_ns, copied.longest_ns, missed, deadline_s)
+    return LatencyHistogram.of_counts(copied.counts, copied.total_ns, copied.longest_ns, missed, deadline_s)

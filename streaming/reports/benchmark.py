@@ -15,7 +15,7 @@ from pulse.program.streams.state import State
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, duration
 from pulse.support.wording import spell
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.profile_report import profile_dict, profile_sections
 
@@ -42,8 +42,8 @@ class Benchmark(Report):
     opened: OpenedModel
     program: Program
     steps: int
-    rounds: tuple[Latency, ...]
-    total: Latency
+    rounds: tuple[LatencyHistogram, ...]
+    total: LatencyHistogram
     profile: Profile | None
     details: bool = False
 
@@ -110,7 +110,7 @@ def measure_steps(
 ) -> Benchmark:
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
     deadline_s = opened.deadline_s(program.pulse)
-    by_round, total = [Latency(deadline_s) for _ in range(rounds)], Latency(deadline_s)
+    by_round, total = [LatencyHistogram(deadline_s) for _ in range(rounds)], LatencyHistogram(deadline_s)
     for number, latency in enumerate(by_round, 1):
         _measure(program, steps, latency)
         total.merge(latency)
@@ -120,7 +120,7 @@ def measure_steps(
     return Benchmark(opened, program, steps, tuple(by_round), total, profile, details)
 
 
-def _measure(program: Program, steps: int, latency: Latency) -> None:
+def _measure(program: Program, steps: int, latency: LatencyHistogram) -> None:
     rng = np.random.default_rng(0)
     state = _new_state(program, rng)
     feeds = [{port.name: _noise(port, rng) for port in program.inputs if port.streams} for _ in range(8)]
@@ -143,7 +143,7 @@ def _noise(port: Port, rng: np.random.Generator) -> Array:
     return rng.integers(0, 2, port.shape).astype(port.dtype)
 
 
-def _row(name: str, latency: Latency) -> list[str]:
+def _row(name: str, latency: LatencyHistogram) -> list[str]:
     summary = latency.summary()
     times = (*summary.percentiles().values(), summary.mean_us)
     return [name, *(duration(us / 1e6) for us in times), f"{summary.p999_us / summary.p50_us:.2f}"]

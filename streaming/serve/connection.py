@@ -302,7 +302,7 @@ class Connection(NotCopyable):
         if self._saving is not None:
             self._saving.add(answer)
         acks = stream.record_answer(answer)
-        self._outbox.send([*answer.messages, *acks] if acks else answer.messages, answer.step)
+        self._outbox.send([*answer.messages, *acks] if acks else answer.messages, answer.turn)
         if self._is_held:
             self._read_again()
         if answer.error is not None:

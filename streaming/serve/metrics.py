@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 
 if TYPE_CHECKING:
     from streaming.serve.service import Service
@@ -72,7 +72,7 @@ def prometheus_text(service: "Service") -> bytes:
     return generate_latest(registry)
 
 
-def _buckets(latency: Latency) -> list[tuple[str, float]]:
+def _buckets(latency: LatencyHistogram) -> list[tuple[str, float]]:
     bucket_counts = latency.bucket_counts()
     counts = [
         (f"{bound:g}", float(sum(count for ns, count in bucket_counts if ns <= bound * 1e9)))

@@ -36,20 +36,20 @@ class Outbox(NotCopyable):
         """Return the seconds since the client has stopped reading; 0 while it reads."""
         return 0.0 if self._full_since is None else now - self._full_since
 
-    def send(self, messages: Sequence[OutgoingMessage], step: TurnTimes | None) -> None:
+    def send(self, messages: Sequence[OutgoingMessage], turn: TurnTimes | None) -> None:
         """Send messages of one step: at once if no others are waiting, else after those."""
         if self._waiting or not self._protocol.is_writable or not messages:
             for count, message in enumerate(messages, 1):
-                self.push(message, step if count == len(messages) else None)
+                self.push(message, turn if count == len(messages) else None)
             return
         self._protocol.write(*[_message_data(message) for message in messages])
         self._counts.messages_out += len(messages)
-        self._record_sent(step)
+        self._record_sent(turn)
 
-    def push(self, message: OutgoingMessage | ProtocolError, step: TurnTimes | None = None) -> None:
+    def push(self, message: OutgoingMessage | ProtocolError, turn: TurnTimes | None = None) -> None:
         """Send a message, or end the connection with an error, after all waiting messages."""
         data = message if isinstance(message, ProtocolError) else _message_data(message)
-        self._waiting.append((data, step))
+        self._waiting.append((data, turn))
         if self.stream is not None and not isinstance(data, ProtocolError):
             self._stalled = self.stream.add_unsent(len(data)) or self._stalled
         self.send_waiting()
@@ -61,7 +61,7 @@ class Outbox(NotCopyable):
                 self._full_since = self._full_since or time.monotonic()
                 return
             self._full_since = None
-            message, step = self._waiting.popleft()
+            message, turn = self._waiting.popleft()
             if isinstance(message, ProtocolError):
                 self._end(message)
                 return
@@ -69,14 +69,14 @@ class Outbox(NotCopyable):
             self._counts.messages_out += 1
             if self.stream is not None:
                 self.stream.add_unsent(-len(message))
-            self._record_sent(step)
+            self._record_sent(turn)
         if self.stream is not None and self._stalled and self.stream.has_space:
             self._stalled = False
             self.stream.wake()
 
-    def _record_sent(self, step: TurnTimes | None) -> None:
-        if step is not None and self.stream is not None:
-            self.stream.times.total.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
+    def _record_sent(self, turn: TurnTimes | None) -> None:
+        if turn is not None and self.stream is not None:
+            self.stream.times.total.record_ns(time.monotonic_ns() - turn.arrived_ns, turn.pulses)
 
 
 def _message_data(message: OutgoingMessage) -> bytes | str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 
 
 class StreamTimes:
@@ -14,10 +14,10 @@ class StreamTimes:
     """
 
     def __init__(self) -> None:
-        self.waiting, self.compute, self.total = Latency(), Latency(), Latency()
+        self.waiting, self.compute, self.total = LatencyHistogram(), LatencyHistogram(), LatencyHistogram()
 
     @property
-    def by_name(self) -> dict[str, Latency]:
+    def by_name(self) -> dict[str, LatencyHistogram]:
         """The latency of each stage, by its name in the protocol."""
         return {"queue": self.waiting, "step": self.compute, "answer": self.total}
 
@@ -31,6 +31,6 @@ class StreamTimes:
         return {f"{name}_us": _percentiles(latency) for name, latency in self.by_name.items()}
 
 
-def _percentiles(latency: Latency) -> dict[str, float]:
+def _percentiles(latency: LatencyHistogram) -> dict[str, float]:
     summary = latency.summary()
     return {"count": summary.count, "p50": summary.p50_us, "p99": summary.p99_us, "max": summary.max_us}

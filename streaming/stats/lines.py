@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from pulse.support.record import record
 from pulse.version import __version__
-from streaming.latency import Latency, LatencySummary
+from streaming.latency import LatencyHistogram, LatencySummary
 from streaming.stats.live_statistics import Counters, StatisticsSummary
 from streaming.stats.setup import Setup
 
@@ -83,12 +83,14 @@ class HistogramLine:
     missed: int
 
     @classmethod
-    def of(cls, latency: Latency) -> "HistogramLine":
+    def of(cls, latency: LatencyHistogram) -> "HistogramLine":
         return cls(tuple(latency.bucket_counts()), latency.total_ns, latency.max_ns, latency.missed)
 
-    def latency(self, deadline_s: float | None) -> Latency:
+    def latency(self, deadline_s: float | None) -> LatencyHistogram:
         """Convert back to a latency."""
-        return Latency.of_bucket_counts(self.classes, self.total_ns, self.max_ns, self.missed, deadline_s)
+        return LatencyHistogram.of_bucket_counts(
+            self.classes, self.total_ns, self.max_ns, self.missed, deadline_s
+        )
 
 
 @record

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from pulse.support.record import record
-from streaming.latency import Latency, LatencySummary
+from streaming.latency import LatencyHistogram, LatencySummary
 
 
 @record
@@ -146,11 +146,11 @@ class LiveStatistics:
     counters: Counters
     delay: DelayBreakdown
     deadline_s: float
-    total: Latency
-    waiting: Latency
-    compute: Latency
-    callback: Latency
-    interval: Latency
+    total: LatencyHistogram
+    waiting: LatencyHistogram
+    compute: LatencyHistogram
+    callback: LatencyHistogram
+    interval: LatencyHistogram
     levels_in: tuple[float, ...]
     levels_out: tuple[float, ...]
     load: float

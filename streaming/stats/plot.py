@@ -41,7 +41,7 @@ MIN_AXES_FRACTION = 0.8
 MAX_BARS = 60
 """Maximum number of bars of a histogram; beyond it, neighbours are merged."""
 MIN_BAR_WIDTH = 0.05
-"""The minimum width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
+"""The minimum width of a bar, as a logarithm. It spans several buckets of the histogram, so no bar is always empty."""
 DPI = 150
 
 

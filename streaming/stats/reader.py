@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 from pulse.errors import InputError, PulseWarning
 from pulse.support.record import record
 from pulse.support.report import parse_json
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.lines import (
     HEADER,
@@ -56,7 +56,7 @@ class RecordedRun:
     header: StatsHeader
     intervals: tuple[IntervalStatistics, ...]
     statistics: StatisticsSummary
-    times: dict[str, Latency]
+    times: dict[str, LatencyHistogram]
     complete: bool
 
     @property

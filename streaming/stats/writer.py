@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.files.atomic import write_error
 from streaming.files.partial import write_all
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.stats.lines import (
     HEADER,
     INTERVAL,
@@ -116,8 +116,8 @@ class StatsWriter(NotCopyable):
         span_s = statistics.elapsed_s - (0.0 if previous is None else previous.elapsed_s)
         earlier_notes = self._setup_notes if previous is None else self._setup_notes.union(previous.notes)
 
-        def new(name: str) -> Latency:
-            latency: Latency = getattr(statistics, name)
+        def new(name: str) -> LatencyHistogram:
+            latency: LatencyHistogram = getattr(statistics, name)
             return latency if previous is None else latency.difference_from(getattr(previous, name))
 
         total = new("total")

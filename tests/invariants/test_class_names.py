@@ -13,9 +13,8 @@ FOLDERS = ("pulse", "streaming")
 SHARED = {
     "Node": ("pulse/build/nodes.py", "pulse/graph.py"),
     "Session": ("pulse/tensorflow/session.py", "streaming/session.py"),
-    "Value": ("pulse/jit/language/simd.py", "pulse/program/table/memory.py"),
 }
-"""Public names of a package's users, after the words of Aidge, of TensorFlow and of LLVM, and the files that define
+"""Public names of a package's users, after the words of Aidge and of TensorFlow, and the files that define
 them."""
 
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.latency import BUCKET_COUNT, Latency
+from streaming.latency import BUCKET_COUNT, LatencyHistogram
 
 TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
 
-def latency_of(times: list[int], deadline_s: float | None = None) -> Latency:
-    latency = Latency(deadline_s)
+def latency_of(times: list[int], deadline_s: float | None = None) -> LatencyHistogram:
+    latency = LatencyHistogram(deadline_s)
     for ns in times:
         latency.record_ns(ns)
     return latency
@@ -58,7 +58,7 @@ def test_without_a_deadline_misses_are_not_counted() -> None:
 
 
 def test_without_records_all_counts_are_zero() -> None:
-    latency = Latency(0.01)
+    latency = LatencyHistogram(0.01)
     assert latency.histogram() == []
     assert latency.as_dict()["p99_us"] == 0
     assert latency.as_dict()["missed"] == 0
@@ -79,13 +79,14 @@ def test_counts_from_elsewhere_give_the_same_statistics(times: list[int]) -> Non
     for ns in times:
         counts += np.array(latency_of([ns]).counts)
     assert (
-        Latency.of_counts(counts, sum(times), max(times), latency.missed, 1e-3).as_dict() == latency.as_dict()
+        LatencyHistogram.of_counts(counts, sum(times), max(times), latency.missed, 1e-3).as_dict()
+        == latency.as_dict()
     )
 
 
 def test_counts_of_other_buckets_are_refused() -> None:
     with pytest.raises(ValueError, match="there are 2624 buckets"):
-        Latency.of_counts(np.zeros(7, np.int64), 0, 0, 0)
+        LatencyHistogram.of_counts(np.zeros(7, np.int64), 0, 0, 0)
 
 
 @given(TIMES_NS)
@@ -94,7 +95,9 @@ def test_bucket_counts_hold_all_times(times: list[int]) -> None:
     bucket_counts = latency.bucket_counts()
     assert sum(count for _, count in bucket_counts) == len(times)
     assert [ns for ns, _ in bucket_counts] == sorted({ns for ns, _ in bucket_counts})
-    again = Latency.of_bucket_counts(bucket_counts, latency.total_ns, latency.max_ns, latency.missed, 1e-3)
+    again = LatencyHistogram.of_bucket_counts(
+        bucket_counts, latency.total_ns, latency.max_ns, latency.missed, 1e-3
+    )
     assert again.as_dict() == latency.as_dict()
     assert again.bucket_counts() == bucket_counts
 

@@ -16,7 +16,7 @@ from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.inputs import named_dim
 from pulse.infer.node_context import NodeContext
-from pulse.infer.op import ModelOp, short_text
+from pulse.infer.op import InferenceOp, short_text
 from pulse.infer.relations import FactRelation
 from pulse.infer.rules import DEFAULT, Rule
 from pulse.infer.translators import wire_node
@@ -35,7 +35,7 @@ _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @record(eq=False)
-class OnnxOp(ModelOp):
+class OnnxOp(InferenceOp):
     """An ONNX node as an op.
 
     op_type        the operator

@@ -13,7 +13,7 @@ from pulse.graph import OutletId
 from pulse.infer.claims import Claim
 from pulse.infer.fact import InferenceFact
 from pulse.infer.inputs import check_given, input_facts
-from pulse.infer.network import FileNetwork, Input, ModelGraph, add_model_constant
+from pulse.infer.network import FileNetwork, InferenceGraph, Input, add_model_constant
 from pulse.onnx.operators import families as families
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
@@ -69,7 +69,7 @@ class _Builder:
     """Grows the graph of a FileNetwork from a GraphProto."""
 
     def __init__(self, opsets: Mapping[str, int], folder: Path | None, title: str) -> None:
-        self.graph = ModelGraph()
+        self.graph = InferenceGraph()
         self._opsets = opsets
         self._folder = folder
         self._title = title
@@ -166,7 +166,7 @@ class _Builder:
             if name:
                 self._define(name, outlet)
 
-    def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> ModelGraph:
+    def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> InferenceGraph:
         builder = _Builder(self._opsets, self._folder, self._title)
         builder.read(proto, inputs, {})
         return builder.graph

@@ -12,12 +12,14 @@ from pulse.ops.attention import BandedAttentionStream
 from pulse.program.kernels.attention import GROUP_HEADS, BandAttentionRow, scratch_size
 from pulse.program.lower.matmul_windows import batch_offsets
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(BandedAttentionStream)
-def lower_banded_attention(lowering: Lowering, node: PulsedNode, op: BandedAttentionStream) -> list[Value]:
+def lower_banded_attention(
+    lowering: Lowering, node: PulsedNode, op: BandedAttentionStream
+) -> list[TensorView]:
     """Emit one instruction; the channels of q, k, v and y are contiguous."""
     outlet = OutletId(node.id)
     reads = [lowering.require_f32(lowering.value(source), "attention") for source in node.inputs]
@@ -65,7 +67,7 @@ def lower_banded_attention(lowering: Lowering, node: PulsedNode, op: BandedAtten
     return [y]
 
 
-def heads_per_group(values: Sequence[Value], batch: Sequence[int]) -> int:
+def heads_per_group(values: Sequence[TensorView], batch: Sequence[int]) -> int:
     """Return how many matrices of neighbouring batches fill a vector, if all values have them side by side; else 1."""
     channels = values[0].shape[-1]
     if channels < 1 or LANES % channels or any(value.shape[-1] != channels for value in values):

@@ -14,7 +14,7 @@ from pulse.program.lower.elementwise import find_scale
 from pulse.program.lower.matmul import take_operand_scale
 from pulse.program.lower.matmul_windows import batch_offsets
 from pulse.program.lowering import LowerGroup, Lowering, finds_groups
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 MIN_QUERIES = 8
@@ -65,7 +65,7 @@ def _attention_before(lowering: Lowering, product: PulsedNode) -> list[PulsedNod
     )
 
 
-def lower_attention(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
+def lower_attention(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[TensorView]]:
     """Emit one instruction for ``softmax(scale * q @ k) @ v``; only the last product has a value."""
     product, _, *scaling, scores = nodes
     factors = [find_scale(lowering, node) for node in scaling]
@@ -80,8 +80,8 @@ def lower_attention(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[lis
 
 
 def _emit_attention(
-    lowering: Lowering, q: Value, k: Value, v: Value, outlet: OutletId, scale: float
-) -> Value:
+    lowering: Lowering, q: TensorView, k: TensorView, v: TensorView, outlet: OutletId, scale: float
+) -> TensorView:
     """Emit the instruction for q [B..., M, K], k [B..., K, N] and v [B..., N, D]; the axes B... broadcast."""
     q, v = lowering.make_innermost(q, len(q.shape) - 2), lowering.make_innermost(v, len(v.shape) - 1)
     y = lowering.allocate_wire(outlet, _axis_order(lowering, outlet))

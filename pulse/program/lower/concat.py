@@ -14,21 +14,21 @@ from pulse.program.kernels.copy import PairedCopyRow
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 ROW_READERS = (Conv, MatMul)
 """The ops that read their operand by rows."""
 
 
-def allocate_like(lowering: Lowering, outlet: OutletId, value: Value) -> Value:
+def allocate_like(lowering: Lowering, outlet: OutletId, value: TensorView) -> TensorView:
     """Allocate memory for a wire, with the axis order of another tensor of the same rank."""
     if any(step == 0 and size != 1 for size, step in zip(value.shape, value.strides)):
         return lowering.allocate_wire(outlet)
     return lowering.allocate_wire(outlet, value.order)
 
 
-def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) -> Value:
+def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) -> TensorView:
     """Allocate memory for an f32 wire, its axes in an order: a part of the concatenation that reads it, if any.
 
     The parts are joined along the innermost axis and are whole vectors; other readers must be products, which read
@@ -55,7 +55,7 @@ def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) ->
 
 
 @lowers(Concat)
-def lower_concat(lowering: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
+def lower_concat(lowering: Lowering, node: PulsedNode, op: Concat) -> list[TensorView]:
     """Return a view if the parts are adjacent in memory, else copy each part that is not there already."""
     parts = [lowering.value(outlet) for outlet in node.inputs]
     view = _contiguous_parts(parts, op.axis)
@@ -76,7 +76,7 @@ def lower_concat(lowering: Lowering, node: PulsedNode, op: Concat) -> list[Value
     return [target]
 
 
-def _allocate(lowering: Lowering, outlet: OutletId, parts: Sequence[Value]) -> Value:
+def _allocate(lowering: Lowering, outlet: OutletId, parts: Sequence[TensorView]) -> TensorView:
     """Allocate memory for joined parts, in the order of axes that its reader or the largest part suggests."""
     largest = max(parts, key=lambda part: part.size)
     order = _order_for_reshape(lowering, outlet, largest.strides)
@@ -90,7 +90,9 @@ def _innermost(lowering: Lowering, outlet: OutletId, order: Sequence[int]) -> li
     return [axis for axis in order if lowering.fact(outlet).sizes[axis] > 1][-1:]
 
 
-def _emit_pairs(lowering: Lowering, outlet: OutletId, parts: Sequence[Value], axis: int) -> Value | None:
+def _emit_pairs(
+    lowering: Lowering, outlet: OutletId, parts: Sequence[TensorView], axis: int
+) -> TensorView | None:
     """Join two parts element by element if the reshape that reads the wire is then a view, as in a channel shuffle."""
     if len(parts) != 2 or any(part.dtype != np.float32 or part.shape[axis] != 1 for part in parts):
         return None
@@ -147,7 +149,7 @@ def _order_for_reshape(lowering: Lowering, outlet: OutletId, strides: Sequence[i
     return [axis for group in sorted(groups, key=nearness) for axis in group]
 
 
-def _contiguous_parts(parts: Sequence[Value], axis: int) -> Value | None:
+def _contiguous_parts(parts: Sequence[TensorView], axis: int) -> TensorView | None:
     """Return all parts as one tensor if they are in one buffer and each directly follows the previous one."""
     first, *rest = parts
     if not rest or any(part.buffer is not first.buffer or part.dtype != first.dtype for part in rest):

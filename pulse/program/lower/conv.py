@@ -14,13 +14,13 @@ from pulse.program.lower.pad import pad_zeros
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
 
-def channels_last(lowering: Lowering, value: Value, stream: int | None) -> Value:
+def channels_last(lowering: Lowering, value: TensorView, stream: int | None) -> TensorView:
     """Return the tensor [N, C, X...] with its channels innermost and the stream outermost."""
     if value.strides[1] == 1 or value.shape[1] == 1:
         return value
@@ -29,7 +29,7 @@ def channels_last(lowering: Lowering, value: Value, stream: int | None) -> Value
 
 def convolution_input(
     lowering: Lowering, outlet: OutletId, split: SplitChannels | None, stream: int | None
-) -> Value:
+) -> TensorView:
     """Return the input of a convolution, [N, C, X...]; the first piece of the channels if they are split."""
     if split is not None:
         return lowering.require_f32(split.x, "a convolution")
@@ -46,7 +46,7 @@ def last_order(rank: int, stream: int | None) -> list[int]:
 
 
 @lowers(Conv)
-def lower_conv(lowering: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
+def lower_conv(lowering: Lowering, node: PulsedNode, op: Conv) -> list[TensorView]:
     """Emit a convolution: rows are the output positions, taps the kernel positions."""
     stored = require_stored(lowering, node, 1, "its kernel")
     return convolve(lowering, node, op, stored, find_bias(lowering, node, stored.codes.shape[0]))
@@ -59,16 +59,16 @@ class _Convolution:
     op: Conv
     stored: StoredWeight
     bias: Array
-    x: Value
+    x: TensorView
     split: SplitChannels | None
-    y: Value
+    y: TensorView
     finishing: Finishing
     rounds_rows: bool
 
 
 def convolve(
     lowering: Lowering, node: PulsedNode, op: Conv, stored: StoredWeight, bias: Array
-) -> list[Value]:
+) -> list[TensorView]:
     """Emit a convolution of the first input of a node."""
     outlet, unrounded = OutletId(node.id), unrounded_rows(lowering, node.inputs[0])
     stream, sizes = lowering.fact(outlet).stream, lowering.fact(outlet).sizes
@@ -117,7 +117,7 @@ def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
     taps = grid_offsets([d * n for d, n in zip(op.dilations, steps)], codes.shape[2:])
     axes = [0, *range(2, len(y.shape))]
 
-    def rows(value: Value) -> Array:
+    def rows(value: TensorView) -> Array:
         """Return the offset of each output of the piece in a tensor with the axes of the result."""
         part = value.part(piece.axis, piece.start, piece.stop)
         return part.offsets(axes) + (part.offset - value.offset)

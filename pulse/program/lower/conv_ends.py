@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.ops.conv import Conv, is_depthwise
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.support.record import record
 
 INSTRUCTION_COST = 512
@@ -24,7 +24,7 @@ class Piece:
 
 
 def pieces_at_ends(
-    op: Conv, kernel: Sequence[int], x: Value, sizes: Sequence[int], pads: Sequence[tuple[int, int]]
+    op: Conv, kernel: Sequence[int], x: TensorView, sizes: Sequence[int], pads: Sequence[tuple[int, int]]
 ) -> list[Piece] | None:
     """Group the outputs by their taps, if one axis is padded and few instructions suffice; else None."""
     padded = [i for i, pair in enumerate(pads) if any(pair)]

@@ -20,7 +20,7 @@ from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.pad import pad_zeros
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
@@ -36,9 +36,9 @@ class _Transposed:
     op: ConvTranspose
     stored: StoredWeight
     bias: Array
-    x: Value
+    x: TensorView
     split: SplitChannels | None
-    y: Value
+    y: TensorView
     border: Sequence[int]
     finishing: Finishing
 
@@ -65,7 +65,7 @@ class _Transposed:
 
 
 @lowers(ConvTranspose)
-def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
+def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose) -> list[TensorView]:
     """Emit one product if the outputs are adjacent in memory, else one for each phase."""
     stored = require_stored(lowering, node, 1, "its kernel")
     kernel = stored.codes.shape
@@ -203,7 +203,7 @@ class _PhaseRows:
     x: Array
     x_taps: Array
 
-    def offsets(self, whole: _Transposed, value: Value) -> Array:
+    def offsets(self, whole: _Transposed, value: TensorView) -> Array:
         """Return the offset of each output in a tensor with the axes of the result."""
         part = value
         for i, (first, stride) in enumerate(zip(self.phase, whole.op.strides)):
@@ -286,12 +286,12 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
     return i + 2 if is_groupable and all(sizes[axis] == 1 for axis in inner) else None
 
 
-def _tensors(y: Value, finishing: Finishing) -> list[Value]:
+def _tensors(y: TensorView, finishing: Finishing) -> list[TensorView]:
     """Return the result and the tensors that the following steps add."""
-    return [y, *(step.operand for step in finishing.steps if isinstance(step.operand, Value))]
+    return [y, *(step.operand for step in finishing.steps if isinstance(step.operand, TensorView))]
 
 
-def _are_adjacent(value: Value, axis: int) -> bool:
+def _are_adjacent(value: TensorView, axis: int) -> bool:
     """Return whether the channels of an axis are adjacent in memory."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
@@ -311,7 +311,7 @@ def _emit_stride_groups(lowering: Lowering, whole: _Transposed, axis: int) -> No
     ]
     finishing = replace(whole.finishing, channels=stride * whole.y.shape[1], steps=steps)
 
-    def rows(value: Value) -> Array:
+    def rows(value: TensorView) -> Array:
         """Return the offset of each group of outputs in a tensor with the axes of the result."""
         return value.offsets(whole.axes)
 
@@ -344,7 +344,7 @@ def _stride_group_weights(whole: _Transposed, axis: int, taps: int) -> Array:
     return np.moveaxis(groups, (0, axis + 1, 1), (-3, -2, -1)).reshape(-1, stride * kernel[1])
 
 
-def _view_groups(value: Value, axis: int, stride: int) -> Value:
+def _view_groups(value: TensorView, axis: int, stride: int) -> TensorView:
     """View groups of ``stride`` neighbours along an axis as channels."""
     shape, strides = list(value.shape), list(value.strides)
     shape[1], shape[axis] = stride * shape[1], shape[axis] // stride
@@ -352,8 +352,8 @@ def _view_groups(value: Value, axis: int, stride: int) -> Value:
     return value.view(shape, strides)
 
 
-def _group_operand(operand: Value | Array | None, axis: int, stride: int) -> Value | Array | None:
+def _group_operand(operand: TensorView | Array | None, axis: int, stride: int) -> TensorView | Array | None:
     """Return the operand of a step for groups of neighbours."""
-    if isinstance(operand, Value):
+    if isinstance(operand, TensorView):
         return _view_groups(operand, axis, stride)
     return None if operand is None else np.tile(operand, stride)

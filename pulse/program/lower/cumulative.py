@@ -8,7 +8,7 @@ from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 SUM_DTYPES = "f32", "f64", "i64", "i32"
@@ -16,7 +16,7 @@ SUM_DTYPES = "f32", "f64", "i64", "i32"
 
 
 @lowers(CumSum)
-def lower_cum_sum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
+def lower_cum_sum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[TensorView]:
     """Emit sums that restart in every pulse."""
     sizes = list(lowering.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
@@ -25,7 +25,7 @@ def lower_cum_sum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Valu
 
 
 @lowers(CumSumStream)
-def lower_cum_sum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
+def lower_cum_sum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream) -> list[TensorView]:
     """Emit sums that continue from pulse to pulse."""
     (first,) = op.initial_state()
     initial = first.astype(sum_dtype(op.dtype))
@@ -34,8 +34,8 @@ def lower_cum_sum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream)
 
 
 def _emit_sums(
-    lowering: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming
-) -> list[Value]:
+    lowering: Lowering, node: PulsedNode, op: CumSum, sums: TensorView, times: StateTiming
+) -> list[TensorView]:
     """Emit the sums of all columns, which are contiguous in memory; return the total too if it is an output."""
     x = lowering.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUM_DTYPES:

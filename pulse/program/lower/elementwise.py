@@ -29,7 +29,7 @@ from pulse.program.kernels.elementwise_float64 import Chain64Row
 from pulse.program.kernels.elementwise_microops import OPCODES
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.wording import spell
 
@@ -56,12 +56,12 @@ class Chain:
     """
 
     def __init__(self, free_inputs: int = 0) -> None:
-        self.inputs: list[Value] = []
+        self.inputs: list[TensorView] = []
         self.ops: list[MicroOp] = []
         self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
         self.free_inputs = free_inputs
 
-    def load(self, value: Value) -> int:
+    def load(self, value: TensorView) -> int:
         """Return the register of an input, which is added at its first use."""
         if value not in self.inputs:
             self.inputs.append(value)
@@ -86,7 +86,7 @@ class Chain:
         return self.apply(function, registers, params)
 
 
-def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
+def store_chain(lowering: Lowering, chain: Chain, target: TensorView) -> None:
     """Emit a chain whose last result goes to a tensor."""
     assert len(chain.inputs) <= MAX_INPUTS
     shape = target.shape
@@ -101,7 +101,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
     loops = loops.pad(CHAIN_LOOPS)
     target_strides, *strides = loops.strides
 
-    def step_fields(value: Value, steps: Sequence[int]) -> dict[str, Any]:
+    def step_fields(value: TensorView, steps: Sequence[int]) -> dict[str, Any]:
         """Return the fields of an input or output."""
         return {
             "tensor": value,
@@ -129,14 +129,14 @@ def require_code(lowering: Lowering, dtype: DType) -> int:
     return CODES[dtype]
 
 
-def broadcast(value: Value, shape: Sequence[int]) -> Value:
+def broadcast(value: TensorView, shape: Sequence[int]) -> TensorView:
     """Broadcast a tensor to a shape by strides of zero."""
     added_axes = len(shape) - len(value.shape)
     strides = [0] * added_axes + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
     return value.view(shape, strides)
 
 
-def result_order(lowering: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> list[int]:
+def result_order(lowering: Lowering, outlet: OutletId, inputs: Sequence[TensorView]) -> list[int]:
     """Return the axis order of the largest input, so that loops run through memory in order."""
     sizes = lowering.fact(outlet).sizes
     for value in inputs:
@@ -150,7 +150,7 @@ def result_order(lowering: Lowering, outlet: OutletId, inputs: Sequence[Value]) 
 
 
 @lowers(Elementwise, Cast)
-def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
+def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[TensorView]:
     """Leave the function pending if its reader can include it in its own chain, else emit it now."""
     outlet = OutletId(node.id)
     for slot, source in enumerate(node.inputs):
@@ -222,7 +222,7 @@ def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
     return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SQUARE_REDUCTIONS
 
 
-def _emit_wire(lowering: Lowering, outlet: OutletId) -> Value:
+def _emit_wire(lowering: Lowering, outlet: OutletId) -> TensorView:
     """Emit a chain for an elementwise wire and the pending wires that it can include."""
     node = lowering.graph.node(outlet)
     if len(node.inputs) > MAX_INPUTS:
@@ -234,7 +234,7 @@ def _emit_wire(lowering: Lowering, outlet: OutletId) -> Value:
     return target
 
 
-def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
+def _store_in_parts(lowering: Lowering, outlet: OutletId) -> TensorView:
     """Fold more operands than a chain takes, in order: each chain continues with the result of the previous one."""
     node = lowering.graph.node(outlet)
     op = node.op
@@ -302,12 +302,12 @@ def _is_mergeable(lowering: Lowering, outlet: OutletId) -> bool:
 
 
 @lowers(RangeCheck)
-def lower_range_check(lowering: Lowering, node: PulsedNode, op: RangeCheck) -> list[Value]:
+def lower_range_check(lowering: Lowering, node: PulsedNode, op: RangeCheck) -> list[TensorView]:
     """Return the tensor itself; a separate row counts faults."""
     return [lowering.value(node.inputs[0])]
 
 
-def emit_chain(lowering: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
+def emit_chain(lowering: Lowering, value: TensorView, *steps: tuple[str, float]) -> TensorView:
     """Emit elementwise functions of one tensor, each with one parameter."""
     chain = Chain()
     register = chain.load(value)

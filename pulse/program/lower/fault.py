@@ -12,7 +12,7 @@ from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
 from pulse.program.lower.elementwise import require_code
 from pulse.program.lowering import FaultChecker, Lowering, lowers
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
@@ -35,9 +35,9 @@ class CheckedFrames:
     axis: int | None
     pulse: int
     shift: int
-    begin: Value
-    end: Value
-    gate: Value
+    begin: TensorView
+    end: TensorView
+    gate: TensorView
 
 
 def frames_of_every_pulse(lowering: Lowering) -> CheckedFrames:
@@ -48,7 +48,7 @@ def frames_of_every_pulse(lowering: Lowering) -> CheckedFrames:
 
 
 @lowers(CountFaults)
-def lower_count_faults(lowering: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
+def lower_count_faults(lowering: Lowering, node: PulsedNode, op: CountFaults) -> list[TensorView]:
     """Emit the row that counts; return the counter as the output."""
     x = lowering.value(node.inputs[0])
     frames = frames_of_every_pulse(lowering)
@@ -68,8 +68,8 @@ def lower_count_faults(lowering: Lowering, node: PulsedNode, op: CountFaults) ->
 
 
 def count_faults(
-    lowering: Lowering, operand: Value, check: Check, node: str, op: str, frames: CheckedFrames
-) -> Value:
+    lowering: Lowering, operand: TensorView, check: Check, node: str, op: str, frames: CheckedFrames
+) -> TensorView:
     """Emit the row that counts an operand's faults; return the counter, one for each node and check."""
     node_count, total = lowering.builder.fault_counter(node, op, check), lowering.builder.fault_total
     checked = operand

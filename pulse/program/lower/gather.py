@@ -14,12 +14,12 @@ from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.program.kernels import gather as kernels
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value, dense_strides
+from pulse.program.table.memory import TensorView, dense_strides
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Gather)
-def lower_gather(lowering: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
+def lower_gather(lowering: Lowering, node: PulsedNode, op: Gather) -> list[TensorView]:
     """Look up rows by constant or computed indices."""
     x, indices = (lowering.value(outlet) for outlet in node.inputs)
     rank, width = len(x.shape), len(indices.shape)
@@ -44,8 +44,8 @@ def _are_equally_spaced(indices: Array) -> bool:
 
 
 def _emit_lookup(
-    lowering: Lowering, outlet: OutletId, x: Value, indices: Value, axis: int, rank: int, width: int
-) -> Value:
+    lowering: Lowering, outlet: OutletId, x: TensorView, indices: TensorView, axis: int, rank: int, width: int
+) -> TensorView:
     """Gather entries of one axis; the axes of the indices, ``width`` of them, take its place."""
     if indices.dtype not in (I64, I32):
         raise CompileError(f"{lowering.node_name}: indices must be i64 or i32")
@@ -86,12 +86,12 @@ def _emit_lookup(
     return target
 
 
-def _sort_by_stride(x: Value, axes: Sequence[int]) -> list[int]:
+def _sort_by_stride(x: TensorView, axes: Sequence[int]) -> list[int]:
     """Return the axes in the order of memory, the outermost first."""
     return [axis for axis in x.order if axis in axes]
 
 
-def _is_gatherable(x: Value, leading_axes: Sequence[int], trailing_axes: Sequence[int]) -> bool:
+def _is_gatherable(x: TensorView, leading_axes: Sequence[int], trailing_axes: Sequence[int]) -> bool:
     """Return whether the leading axes are one loop, and the trailing ones one run."""
     outer_axes = [a for a in _sort_by_stride(x, leading_axes) if x.shape[a] != 1]
     return x.is_dense(trailing_axes) and all(
@@ -100,14 +100,14 @@ def _is_gatherable(x: Value, leading_axes: Sequence[int], trailing_axes: Sequenc
 
 
 @lowers(GatherElements)
-def lower_gather_elements(lowering: Lowering, node: PulsedNode, op: GatherElements) -> list[Value]:
+def lower_gather_elements(lowering: Lowering, node: PulsedNode, op: GatherElements) -> list[TensorView]:
     """Read single elements of the flat input."""
     x, indices = (lowering.value(outlet) for outlet in node.inputs)
     return [_emit_reads(lowering, x, element_indices(lowering, x.shape, indices, op.axis), indices.shape, 1)]
 
 
 @lowers(GatherBatches)
-def lower_gather_batches(lowering: Lowering, node: PulsedNode, op: GatherBatches) -> list[Value]:
+def lower_gather_batches(lowering: Lowering, node: PulsedNode, op: GatherBatches) -> list[TensorView]:
     """Read rows, which consist of the axes after the indexed ones."""
     x, indices = (lowering.value(outlet) for outlet in node.inputs)
     depth = op.batch + indices.shape[-1]
@@ -116,7 +116,7 @@ def lower_gather_batches(lowering: Lowering, node: PulsedNode, op: GatherBatches
     return [_emit_reads(lowering, x, rows, shape, math.prod(x.shape[depth:]))]
 
 
-def element_indices(lowering: Lowering, shape: Sequence[int], indices: Value, axis: int) -> Value:
+def element_indices(lowering: Lowering, shape: Sequence[int], indices: TensorView, axis: int) -> TensorView:
     """Return the flat indices of elements at the positions of their indices, except along one axis."""
     strides = dense_strides(shape, range(len(shape)))
     base = np.zeros(indices.shape, np.int64)
@@ -127,7 +127,7 @@ def element_indices(lowering: Lowering, shape: Sequence[int], indices: Value, ax
     return _add_indices(lowering, base, [(indices, shape[axis], strides[axis])])
 
 
-def row_indices(lowering: Lowering, shape: Sequence[int], indices: Value, batch: int) -> Value:
+def row_indices(lowering: Lowering, shape: Sequence[int], indices: TensorView, batch: int) -> TensorView:
     """Return the flat indices of rows by index, in the batch of the index."""
     outer, depth = indices.shape[:-1], indices.shape[-1]
     sizes = shape[batch : batch + depth]
@@ -139,7 +139,9 @@ def row_indices(lowering: Lowering, shape: Sequence[int], indices: Value, batch:
     return _add_indices(lowering, base, list(zip(columns, sizes, steps[batch:])))
 
 
-def _add_indices(lowering: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -> Value:
+def _add_indices(
+    lowering: Lowering, base: Array, columns: Sequence[tuple[TensorView, int, int]]
+) -> TensorView:
     """Return the base plus each index times its step; a negative index counts from the end of its axis."""
     total = lowering.add_constant(base)
     for index, size, step in columns:
@@ -154,7 +156,9 @@ def _add_indices(lowering: Lowering, base: Array, columns: Sequence[tuple[Value,
     return total
 
 
-def _emit_reads(lowering: Lowering, x: Value, indices: Value, shape: Sequence[int], run: int) -> Value:
+def _emit_reads(
+    lowering: Lowering, x: TensorView, indices: TensorView, shape: Sequence[int], run: int
+) -> TensorView:
     """Read runs of the flat input by their indices; return a temporary."""
     x = lowering.order_axes(x, range(len(x.shape)))
     y = lowering.allocate_temporary(shape, x.dtype)

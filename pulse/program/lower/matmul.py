@@ -15,7 +15,7 @@ from pulse.program.lower.matmul_product import emit_product, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 MIN_COPIED_ROWS = 8
@@ -23,7 +23,7 @@ MIN_COPIED_ROWS = 8
 
 
 @lowers(MatMul)
-def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
+def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[TensorView]:
     """Pack a constant matrix on either side; otherwise emit a batched product of two tensors."""
     outlet = OutletId(node.id)
     facts = [lowering.fact(operand) for operand in node.inputs]
@@ -44,12 +44,12 @@ def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value
 def _emit_matrix_product(
     lowering: Lowering,
     outlet: OutletId,
-    x: Value,
+    x: TensorView,
     matrix: Array,
     scales: Array | None,
     columns: int,
     rounds_rows: bool,
-) -> Value:
+) -> TensorView:
     """Multiply the axis ``columns`` of x by a matrix, at every position of the other axes."""
     rows = [axis for axis in range(len(x.shape)) if axis != columns]
     finishing = find_finishing(lowering, outlet, columns, gates=True)
@@ -57,7 +57,7 @@ def _emit_matrix_product(
     y = finishing.allocate(lowering, lowering.fact(outlet).sizes, order)
     bias = np.zeros(matrix.shape[1], np.float32) if finishing.bias is None else finishing.bias
 
-    def rows_of(value: Value) -> Array:
+    def rows_of(value: TensorView) -> Array:
         """Return the offset of each row of the product in a tensor with the axes of the result."""
         return value.offsets(rows)
 
@@ -78,7 +78,7 @@ def _emit_matrix_product(
     return y
 
 
-def _emit_batched_product(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:
+def _emit_batched_product(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> TensorView:
     """Emit the batched product of two tensors times a scale, as the wire ``outlet``."""
     (first, scale_a), (second, scale_b) = (take_operand_scale(lowering, operand) for operand in node.inputs)
     a, b = (lowering.require_f32(lowering.value(operand), "a matrix product") for operand in (first, second))
@@ -125,7 +125,7 @@ def _emit_batched_product(lowering: Lowering, node: PulsedNode, outlet: OutletId
     return target
 
 
-def _as_matrices(y: Value, rank_a: int, rank_b: int) -> Value:
+def _as_matrices(y: TensorView, rank_a: int, rank_b: int) -> TensorView:
     """View the result as matrices: with an axis of size 1 for each operand that is a vector."""
     if rank_a == 1 and rank_b == 1:
         return y.view((1, 1), (0, 0))

@@ -13,7 +13,7 @@ from pulse.program.kernels.matmul import finish
 from pulse.program.lower.concat import allocate_part
 from pulse.program.lower.elementwise import one_number
 from pulse.program.lowering import Lowering
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
@@ -29,7 +29,7 @@ class FusedStep:
 
     kind: str
     parameter: float = 0.0
-    operand: "Value | Array | None" = None
+    operand: "TensorView | Array | None" = None
 
 
 @record(frozen=False)
@@ -51,9 +51,9 @@ class Finishing:
     bias: Array | None = None
     steps: list[FusedStep] = field(default_factory=list[FusedStep])
     gate: tuple[int, int] | None = None
-    gated: Value | None = None
+    gated: TensorView | None = None
 
-    def allocate(self, lowering: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
+    def allocate(self, lowering: Lowering, shape: Sequence[int], order: Sequence[int]) -> TensorView:
         """Allocate the product's own rows: the wire's memory, or another tensor if a gate follows."""
         if self.gate is None:
             return allocate_part(lowering, self.outlet, order)
@@ -61,7 +61,11 @@ class Finishing:
         return lowering.allocate_temporary(shape, self.gated.dtype, order)
 
     def steps_on(
-        self, lowering: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
+        self,
+        lowering: Lowering,
+        y: TensorView,
+        rows: Callable[[TensorView], Array],
+        channels: slice = slice(None),
     ) -> finish.Finish:
         """Return the steps for the channels in y; ``rows`` returns the row offsets of a tensor with its axes."""
         if self.gate is not None:
@@ -77,7 +81,7 @@ class Finishing:
         for step in self.steps:
             operand, offsets = None, None
             flat &= step.kind not in finish.BY_COLUMN
-            if isinstance(step.operand, Value):
+            if isinstance(step.operand, TensorView):
                 operand = step.operand.part(self.axis, first, last)
                 flat &= _have_no_gaps(rows(operand), last - first)
                 offsets = lowering.add_table(rows(operand))
@@ -89,7 +93,7 @@ class Finishing:
             )
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
-    def set_value(self, lowering: Lowering, y: Value) -> None:
+    def set_value(self, lowering: Lowering, y: TensorView) -> None:
         """Set the tensor of the wire."""
         lowering.set_value(self.outlet, y if self.gated is None else self.gated)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.kernels.matmul.finish import NO_FINISH, Finish
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.support.record import record
 
 
@@ -22,7 +22,7 @@ def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
     return total.ravel()
 
 
-def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
+def batch_offsets(value: TensorView, batch: Sequence[int]) -> Array:
     """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
     missing = len(batch) - (len(value.shape) - 2)
     steps = [step if size != 1 else 0 for size, step in zip(value.shape[:-2], value.strides[:-2])]
@@ -45,12 +45,12 @@ class WindowProduct:
     rounds_rows  whether each tap of x is rounded to the form of the codes
     """
 
-    x: Value
+    x: TensorView
     rows_x: Array
     taps: Array
     matrix: Array
     bias: Array
-    y: Value
+    y: TensorView
     rows_y: Array
     scales: Array | None = None
     finish: Finish = NO_FINISH

@@ -8,12 +8,12 @@ from pulse.ops.norm import LayerNorm, Softmax
 from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Softmax)
-def lower_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
+def lower_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> list[TensorView]:
     """Emit one row for each position of the other axes."""
     x = lowering.make_innermost(lowering.require_f32(lowering.value(node.inputs[0]), "a softmax"), op.axis)
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
@@ -34,7 +34,7 @@ def lower_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> list[Val
 
 
 @lowers(LayerNorm)
-def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> list[Value]:
+def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> list[TensorView]:
     """Emit one row for each position of the leading axes; scale and bias have a row's shape."""
     x = lowering.require_f32(lowering.value(node.inputs[0]), "a layer normalisation")
     rank = len(x.shape)
@@ -65,7 +65,7 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
     return [y]
 
 
-def _broadcast_parameter(lowering: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
+def _broadcast_parameter(lowering: Lowering, node: PulsedNode, slot: int, neutral: Array) -> TensorView:
     """Broadcast scale or bias to all normalised axes."""
     if slot >= len(node.inputs):
         return lowering.add_constant(neutral)

@@ -12,12 +12,12 @@ from pulse.ops.time_ends import padding_frame
 from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Pad)
-def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
+def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[TensorView]:
     """Fill a tensor and copy the input into it; copy mirrored and edge frames run by run."""
     x = lowering.value(node.inputs[0])
     target = allocate_like(lowering, OutletId(node.id), x)
@@ -32,14 +32,16 @@ def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     return [target]
 
 
-def constant_row(target: Value, fill: float) -> FillRow:
+def constant_row(target: TensorView, fill: float) -> FillRow:
     """Return the instruction that fills a contiguous tensor with a number."""
     size = target.dtype.itemsize
     bits = int(np.array([fill]).astype(target.dtype).view(f"u{size}")[0])
     return FillRow(dst=target, size=size, count=target.size, bits=bits)
 
 
-def copy_inside(lowering: Lowering, x: Value, target: Value, amounts: Sequence[tuple[int, int]]) -> Value:
+def copy_inside(
+    lowering: Lowering, x: TensorView, target: TensorView, amounts: Sequence[tuple[int, int]]
+) -> TensorView:
     """Copy a tensor into what is left of its padded one between the amounts before and after; return that part."""
     interior = target
     for axis, (before, _) in enumerate(amounts):
@@ -49,8 +51,8 @@ def copy_inside(lowering: Lowering, x: Value, target: Value, amounts: Sequence[t
 
 
 def pad_zeros(
-    lowering: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]
-) -> Value:
+    lowering: Lowering, x: TensorView, amounts: Sequence[tuple[int, int]], order: Sequence[int]
+) -> TensorView:
     """Pad a tensor with zeros, with its axes in an order; return it unchanged if it needs none."""
     if all(pair == (0, 0) for pair in amounts):
         return x
@@ -62,7 +64,9 @@ def pad_zeros(
     return target
 
 
-def _margins(target: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> list[Value]:
+def _margins(
+    target: TensorView, amounts: Sequence[tuple[int, int]], order: Sequence[int]
+) -> list[TensorView]:
     """Return the parts that padding fills, if these are runs of memory; else the whole tensor."""
     axis = next(axis for axis in order if target.shape[axis] > 1 or amounts[axis] != (0, 0))
     if any(pair != (0, 0) for other, pair in enumerate(amounts) if other != axis):
@@ -72,7 +76,7 @@ def _margins(target: Value, amounts: Sequence[tuple[int, int]], order: Sequence[
     return [end for end in ends if end.size]
 
 
-def _require_contiguous(value: Value) -> Value:
+def _require_contiguous(value: TensorView) -> TensorView:
     """Return the tensor. Raises CompileError: it has gaps in memory."""
     if value.is_dense(value.order):
         return value
@@ -80,8 +84,8 @@ def _require_contiguous(value: Value) -> Value:
 
 
 def _extend_axis(
-    lowering: Lowering, whole: Value, view: Value, axis: int, before: int, after: int, mode: PadMode
-) -> Value:
+    lowering: Lowering, whole: TensorView, view: TensorView, axis: int, before: int, after: int, mode: PadMode
+) -> TensorView:
     """Extend one axis of the finished part outwards, by copying runs of its own frames."""
     size, step = view.shape[axis], whole.strides[axis]
     for frames in (range(-before, 0), range(size, size + after)):
@@ -94,7 +98,7 @@ def _extend_axis(
     return view.view(shape, view.strides, -before * step)
 
 
-def _frames_of(view: Value, axis: int, first: int, count: int, stride: int, step: int) -> Value:
+def _frames_of(view: TensorView, axis: int, first: int, count: int, stride: int, step: int) -> TensorView:
     """Return ``count`` frames from ``first``, which may be outside the view, ``stride`` elements apart."""
     shape, strides = list(view.shape), list(view.strides)
     shape[axis], strides[axis] = count, stride

@@ -9,12 +9,12 @@ from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lower.pad import constant_row, copy_inside
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Pool)
-def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
+def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[TensorView]:
     """Emit a pool: its rows are the output positions, each over the channels if they are innermost."""
     outlet = OutletId(node.id)
     x = lowering.require_f32(lowering.value(node.inputs[0]), "a pool")
@@ -53,7 +53,7 @@ def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     return [_emit_last_step(lowering, op, y, x)]
 
 
-def _add_borders(lowering: Lowering, x: Value, op: Pool, fill: float) -> Value:
+def _add_borders(lowering: Lowering, x: TensorView, op: Pool, fill: float) -> TensorView:
     """Pad the axes of the input that do not stream."""
     amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
     if all(pair == (0, 0) for pair in amounts):
@@ -65,7 +65,7 @@ def _add_borders(lowering: Lowering, x: Value, op: Pool, fill: float) -> Value:
     return target
 
 
-def _emit_last_step(lowering: Lowering, op: Pool, y: Value, x: Value) -> Value:
+def _emit_last_step(lowering: Lowering, op: Pool, y: TensorView, x: TensorView) -> TensorView:
     """Divide by counts that depend on the position, or take the root of an Lp pool."""
     if op.kind == "lp":
         chain = Chain()

@@ -5,12 +5,12 @@ from pulse.ops.quantize import CodeTable
 from pulse.program.kernels.quantize import LookUpCodesRow
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(CodeTable)
-def lower_code_table(lowering: Lowering, node: PulsedNode, op: CodeTable) -> list[Value]:
+def lower_code_table(lowering: Lowering, node: PulsedNode, op: CodeTable) -> list[TensorView]:
     """Look up the elements in their order in memory."""
     outlet = OutletId(node.id)
     x, table = lowering.value(node.inputs[0]), lowering.value(node.inputs[1])

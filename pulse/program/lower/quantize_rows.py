@@ -4,12 +4,12 @@ from pulse.graph import OutletId
 from pulse.ops.quantize_rows import RoundRows
 from pulse.program.kernels.quantize_rows import QuantizeRow
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(RoundRows)
-def lower_round_rows(lowering: Lowering, node: PulsedNode, op: RoundRows) -> list[Value]:
+def lower_round_rows(lowering: Lowering, node: PulsedNode, op: RoundRows) -> list[TensorView]:
     """Leave the wire pending until a reader needs the rounded values rather than codes."""
     outlet = OutletId(node.id)
     lowering.leave_pending(outlet, lambda: _emit_rounding(lowering, outlet, op))
@@ -22,7 +22,7 @@ def unrounded_rows(lowering: Lowering, outlet: OutletId) -> OutletId | None:
     return node.inputs[0] if isinstance(node.op, RoundRows) else None
 
 
-def _emit_rounding(lowering: Lowering, outlet: OutletId, op: RoundRows) -> Value:
+def _emit_rounding(lowering: Lowering, outlet: OutletId, op: RoundRows) -> TensorView:
     """Round the rows of each group by a separate instruction; return a temporary."""
     x = lowering.make_innermost(
         lowering.require_f32(lowering.value(lowering.graph.node(outlet).inputs[0]), "rows"), op.axis

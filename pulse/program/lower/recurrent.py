@@ -28,7 +28,7 @@ from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 
@@ -44,14 +44,14 @@ INSTRUCTIONS: Mapping[
 
 
 @lowers(Recurrent)
-def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
+def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list[TensorView]:
     """Emit a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
     h = [lowering.allocate_wire(OutletId(node.id, 1 + n), (0, 1)) for n in range(op.cell.state_count)]
     return _emit_layer(lowering, node, op, h, restart_each_pulse(lowering))
 
 
 @lowers(RecurrentStream)
-def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
+def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> list[TensorView]:
     """Emit a streaming layer. Its state is memory and also an output."""
     initial, reload = initial_states(lowering, node, op)
     state = [lowering.allocate_state(first, (0, 1)) for first in initial]
@@ -59,8 +59,8 @@ def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentSt
 
 
 def _emit_layer(
-    lowering: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: StateTiming
-) -> list[Value]:
+    lowering: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[TensorView], times: StateTiming
+) -> list[TensorView]:
     """Emit the projection of all frames, then the instruction of the steps in time; return all outputs."""
     if op.lengths is not None:
         raise lowering.no_kernel("sequence_lens")
@@ -81,7 +81,7 @@ def _emit_layer(
     return [y, *state]
 
 
-def _emit_projection(lowering: Lowering, node: PulsedNode, w: StoredWeight, bias: Array) -> Value:
+def _emit_projection(lowering: Lowering, node: PulsedNode, w: StoredWeight, bias: Array) -> TensorView:
     """Multiply all frames by the input weights; the result is dense [T, B, G*H]."""
     source = unrounded_rows(lowering, node.inputs[0])
     x = lowering.make_innermost(
@@ -109,7 +109,7 @@ def _cell_fields(
     op: Recurrent,
     r: StoredWeight,
     recurrent: Array,
-    state: Sequence[Value],
+    state: Sequence[TensorView],
 ) -> tuple[type[RecurrentFloatFields] | type[RecurrentCodesFields], dict[str, Any]]:
     """Return the class of the instruction, and the fields specific to the cell."""
     size, codes = op.hidden, op.cell.rows is not None
@@ -128,7 +128,7 @@ def _cell_fields(
     return instruction, cell_fields
 
 
-def _memory_fields(lowering: Lowering, node: PulsedNode, op: Recurrent, c: Value) -> dict[str, Any]:
+def _memory_fields(lowering: Lowering, node: PulsedNode, op: Recurrent, c: TensorView) -> dict[str, Any]:
     """Return the fields of ``LstmFields``."""
     slot = op.optional_slot("p")
     peepholes = (
@@ -157,7 +157,7 @@ def _sums_of_codes(lowering: Lowering, size: int, gates: int) -> dict[str, Any]:
 
 def _pack(
     lowering: Lowering, r: StoredWeight, size: int, first: int, gates: int, rounds_rows: bool
-) -> tuple[Value, Value | None]:
+) -> tuple[TensorView, TensorView | None]:
     """Pack some gates of the recurrent matrix for the kernels, and their scales, if any."""
     start, count = first * size, gates * size
     codes, scales = r.codes[start:][:count], r.scales_of(start, count)
@@ -168,7 +168,7 @@ def _pack(
     return packed, None if scales is None else lowering.add_constant(pack_gates(scales[:, None], size))
 
 
-def _initial_state(lowering: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
+def _initial_state(lowering: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[TensorView, int]:
     """Return an initial state and its row stride in elements."""
     slot = op.optional_slot(name)
     if slot is None:

@@ -15,7 +15,7 @@ from pulse.program.lower.recurrent_siblings import arrange_siblings, width_of
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, layer_of, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import LowerGroup, Lowering, finds_groups
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
@@ -28,7 +28,7 @@ def find_siblings(
     return arranged, dict.fromkeys(groups, lower_siblings)
 
 
-def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
+def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[TensorView]]:
     """Emit one instruction for all nodes; return the results of each."""
     frames, batch, hidden = lowering.fact(OutletId(nodes[0].id)).sizes
     width, op = width_of(hidden), layer_of(nodes[0])
@@ -61,7 +61,7 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
     return [[y.part(2, start, start + hidden), h.part(1, start, start + hidden)] for start in starts]
 
 
-def _emit_projection(lowering: Lowering, node: PulsedNode, y: Value) -> None:
+def _emit_projection(lowering: Lowering, node: PulsedNode, y: TensorView) -> None:
     """Multiply all frames of one layer by its input weights: [T, B, 3 * width], in the order of its frames."""
     frames, batch, columns = y.shape
     op, w = layer_of(node), require_stored(lowering, node, 1, "its input weights")
@@ -93,7 +93,7 @@ def _emit_projection(lowering: Lowering, node: PulsedNode, y: Value) -> None:
 
 def _allocate_state(
     lowering: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int
-) -> tuple[Value, StateTiming]:
+) -> tuple[TensorView, StateTiming]:
     """Allocate the states of all layers [B, 16]; return them and their timing."""
     op = nodes[0].op
     if not isinstance(op, RecurrentStream):
@@ -107,7 +107,9 @@ def _allocate_state(
     return lowering.allocate_state(initial, (0, 1)), stream_timing(lowering, op, reload)
 
 
-def _emit_initial_states(lowering: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Value, int]:
+def _emit_initial_states(
+    lowering: Lowering, nodes: Sequence[PulsedNode], width: int
+) -> tuple[TensorView, int]:
     """Return the initial states of all layers and their row stride in elements."""
     slots = [layer_of(node).optional_slot("h") for node in nodes]
     outlets = [None if slot is None else node.inputs[slot] for node, slot in zip(nodes, slots)]

@@ -11,7 +11,7 @@ from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.kernels.recurrent.layer import ActivationFields
 from pulse.program.lower.stream_state import StateTiming
 from pulse.program.lowering import Lowering
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
@@ -49,7 +49,12 @@ def layer_of(node: PulsedNode) -> Recurrent:
 
 
 def frame_fields(
-    lowering: Lowering, op: Recurrent, y: Value, h: Value, start: tuple[Value, int], times: StateTiming
+    lowering: Lowering,
+    op: Recurrent,
+    y: TensorView,
+    h: TensorView,
+    start: tuple[TensorView, int],
+    times: StateTiming,
 ) -> dict[str, Any]:
     """Return the fields of ``RecurrentFields``, and the activations of the cell.
 

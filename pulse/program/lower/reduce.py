@@ -14,7 +14,7 @@ from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM
 from pulse.program.lower.elementwise import SQUARE_REDUCTIONS, Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 FIRST_FUNCTIONS: dict[str, tuple[str, float]] = {
@@ -37,7 +37,7 @@ MAX_UNROLLED_ROW = 4
 
 
 @lowers(Reduce)
-def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
+def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[TensorView]:
     """Emit a function before, the sum, maximum, minimum or product, and a function after."""
     outlet = OutletId(node.id)
     source, squares = node.inputs[0], op.kind in SQUARE_SUMS
@@ -76,7 +76,7 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
     return [y if plain else _reshape(y, op.axes, op.keepdims)]
 
 
-def _in_float64(lowering: Lowering, x: Value) -> Value:
+def _in_float64(lowering: Lowering, x: TensorView) -> TensorView:
     """Return the tensor in f64: itself or a copy."""
     if x.dtype == np.float64:
         return x
@@ -87,14 +87,14 @@ def _in_float64(lowering: Lowering, x: Value) -> Value:
     return target
 
 
-def _store_temporary(lowering: Lowering, chain: Chain, like: Value) -> Value:
+def _store_temporary(lowering: Lowering, chain: Chain, like: TensorView) -> TensorView:
     """Emit a chain; its result is a temporary with the shape and axis order of ``like``."""
     target = lowering.allocate_temporary(like.shape, like.dtype, like.order)
     store_chain(lowering, chain, target)
     return target
 
 
-def _reshape(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+def _reshape(y: TensorView, axes: tuple[int, ...], keepdims: bool) -> TensorView:
     """Drop the reduced axes, or keep them with size 1."""
     if not keepdims:
         return y
@@ -107,12 +107,12 @@ def _reshape(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 def _reduce(
     lowering: Lowering,
-    x: Value,
+    x: TensorView,
     axes: tuple[int, ...],
     code: int,
     wire: tuple[OutletId, bool] | None,
     scale: float = 1.0,
-) -> Value:
+) -> TensorView:
     """Reduce some axes, as rows of one long axis or as runs of a kept one; write to the wire, if given."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
     result, y = _allocate_result(lowering, x, axes, wire)
@@ -164,8 +164,8 @@ def _reduce(
 
 
 def _allocate_result(
-    lowering: Lowering, x: Value, axes: tuple[int, ...], wire: tuple[OutletId, bool] | None
-) -> tuple[Value, Value]:
+    lowering: Lowering, x: TensorView, axes: tuple[int, ...], wire: tuple[OutletId, bool] | None
+) -> tuple[TensorView, TensorView]:
     """Allocate the result of a reduction, in a wire if given; return it, and without the reduced axes."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
     shape = [x.shape[axis] for axis in kept_axes]
@@ -181,7 +181,7 @@ def _allocate_result(
     return result, result.view(shape, [result.strides[axis] for axis in kept_axes])
 
 
-def _combine(lowering: Lowering, parts: Sequence[Value], code: int, scale: float, y: Value) -> None:
+def _combine(lowering: Lowering, parts: Sequence[TensorView], code: int, scale: float, y: TensorView) -> None:
     """Emit a reduction of a few tensors as a chain, whose vectors hold elements of many rows."""
     chain = Chain()
     total, *others = [chain.load(part) for part in parts]
@@ -192,7 +192,7 @@ def _combine(lowering: Lowering, parts: Sequence[Value], code: int, scale: float
     store_chain(lowering, chain, y)
 
 
-def _one_axis(lowering: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
+def _one_axis(lowering: Lowering, x: TensorView, axes: tuple[int, ...]) -> tuple[TensorView, int, int]:
     """Return the tensor, and stride and length of its reduced axes as one; copy it if they cannot be merged."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     is_one_axis = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
@@ -206,7 +206,7 @@ def _one_axis(lowering: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Valu
 
 
 @lowers(ArgReduce)
-def lower_arg_reduce(lowering: Lowering, node: PulsedNode, op: ArgReduce) -> list[Value]:
+def lower_arg_reduce(lowering: Lowering, node: PulsedNode, op: ArgReduce) -> list[TensorView]:
     """Emit the index of the largest or smallest entry of each row."""
     x = lowering.require_f32(lowering.value(node.inputs[0]), "a search")
     y = lowering.allocate_wire(OutletId(node.id))

@@ -8,12 +8,12 @@ from pulse.program.kernels.elementwise import MAX_INPUTS
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Polyphase)
-def lower_polyphase(lowering: Lowering, node: PulsedNode, op: Polyphase) -> list[Value]:
+def lower_polyphase(lowering: Lowering, node: PulsedNode, op: Polyphase) -> list[TensorView]:
     """Emit one instruction for each phase, over all groups at once; more for a sum of many frames."""
     x = lowering.value(node.inputs[0])
     y = allocate_like(lowering, OutletId(node.id), x)
@@ -32,7 +32,7 @@ def lower_polyphase(lowering: Lowering, node: PulsedNode, op: Polyphase) -> list
 
 
 def _emit_sum(
-    lowering: Lowering, weighted: Sequence[tuple[Value, float]], target: Value, accumulate: bool
+    lowering: Lowering, weighted: Sequence[tuple[TensorView, float]], target: TensorView, accumulate: bool
 ) -> None:
     """Write a weighted sum to the output; with ``accumulate``, add it to the values there."""
     chain = Chain()

@@ -8,7 +8,7 @@ from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.lower.fault import CheckedFrames, frames_of_every_pulse, make_fault_checker
 from pulse.program.lowering import FaultChecker, Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.constants import transfer_constants
 from pulse.pulsify.network import PulsedGraph, PulsedNode
 from pulse.support.wording import spell
@@ -18,7 +18,7 @@ MAX_INSTRUCTIONS = 4096
 
 
 @lowers(Scan)
-def lower_scan(lowering: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
+def lower_scan(lowering: Lowering, node: PulsedNode, op: Scan) -> list[TensorView]:
     """Emit the body for all frames of a pulse; the states stay in the memory of its results."""
     frames = _Frames(lowering, node, op)
     check_faults = lowering.body_checker(node, lambda: make_fault_checker(frames_of_every_pulse(lowering)))
@@ -29,11 +29,11 @@ def lower_scan(lowering: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
 
 
 @lowers(ScanStream)
-def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> list[Value]:
+def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> list[TensorView]:
     """Emit a streaming scan. Its states are memory and also outputs; only frames of the stream replace them."""
     frames = _Frames(lowering, node, op.op)
     first = len(op.op.scanned)
-    states: list[Value] = []
+    states: list[TensorView] = []
     for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.initial_state()):
         constant = lowering.known_value(outlet) if op.reload else None
         state = lowering.allocate_state(zeros if constant is None else constant, range(zeros.ndim))
@@ -61,7 +61,13 @@ def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> l
 
 
 def _emit_keep_frame(
-    lowering: Lowering, new: Value, state: Value, end: Value, pulse: int, frame: int, offset: int
+    lowering: Lowering,
+    new: TensorView,
+    state: TensorView,
+    end: TensorView,
+    pulse: int,
+    frame: int,
+    offset: int,
 ) -> None:
     """Copy a new state into memory, if frame ``frame`` of the pulse belongs to the stream."""
     size = state.size * state.dtype.itemsize
@@ -71,7 +77,7 @@ def _emit_keep_frame(
     )
 
 
-def _keep_apart(lowering: Lowering, new: Value, states: Sequence[Value]) -> Value:
+def _keep_apart(lowering: Lowering, new: TensorView, states: Sequence[TensorView]) -> TensorView:
     """Return a new state in row-major order, outside the memories that are about to be replaced."""
     order = range(len(new.shape))
     if all(new.buffer is not state.buffer for state in states):
@@ -99,7 +105,9 @@ class _Frames:
         self.gathered = [lowering.allocate_wire(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
         self._emitted = len(lowering.builder.instructions)
 
-    def emit(self, frame: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
+    def emit(
+        self, frame: int, states: Sequence[TensorView], check_faults: FaultChecker | None
+    ) -> list[TensorView]:
         """Emit one frame, in the order of the run; return the states after it."""
         lowering, op = self._lowering, self._op
         others = zip((*op.states, *op.captured), (*states, *self._captured))
@@ -115,7 +123,7 @@ class _Frames:
             )
         return results[: len(states)]
 
-    def _frame_inputs(self, frame: int) -> Iterator[tuple[str, Value]]:
+    def _frame_inputs(self, frame: int) -> Iterator[tuple[str, TensorView]]:
         """Yield the name and the tensor of each input of the body that is one frame of a scanned input."""
         for name, x, scan_axis in zip(self._op.frames, self._x, self._op.scanned):
             yield (
@@ -124,7 +132,7 @@ class _Frames:
             )
 
 
-def _take_frame(value: Value, axis: int, index: int) -> Value:
+def _take_frame(value: TensorView, axis: int, index: int) -> TensorView:
     """Return one position of an axis, without that axis."""
     shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
     return value.view(shape, strides, index * value.strides[axis])

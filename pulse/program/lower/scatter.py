@@ -7,12 +7,12 @@ from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.kernels.scatter import ScatterRow
 from pulse.program.lower.gather import element_indices, row_indices
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(ScatterElements)
-def lower_scatter_elements(lowering: Lowering, node: PulsedNode, op: ScatterElements) -> list[Value]:
+def lower_scatter_elements(lowering: Lowering, node: PulsedNode, op: ScatterElements) -> list[TensorView]:
     """Copy the input, then write single elements."""
     x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
     elements = element_indices(lowering, x.shape, indices, op.axis)
@@ -20,7 +20,7 @@ def lower_scatter_elements(lowering: Lowering, node: PulsedNode, op: ScatterElem
 
 
 @lowers(ScatterND)
-def lower_scatter_nd(lowering: Lowering, node: PulsedNode, op: ScatterND) -> list[Value]:
+def lower_scatter_nd(lowering: Lowering, node: PulsedNode, op: ScatterND) -> list[TensorView]:
     """Copy the input, then write rows, which consist of the axes after the indexed ones."""
     x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
     run = math.prod(x.shape[indices.shape[-1] :])
@@ -29,8 +29,14 @@ def lower_scatter_nd(lowering: Lowering, node: PulsedNode, op: ScatterND) -> lis
 
 
 def _emit_scatter(
-    lowering: Lowering, node: PulsedNode, x: Value, indices: Value, updates: Value, run: int, reduction: str
-) -> Value:
+    lowering: Lowering,
+    node: PulsedNode,
+    x: TensorView,
+    indices: TensorView,
+    updates: TensorView,
+    run: int,
+    reduction: str,
+) -> TensorView:
     """Copy the input, then write runs of the updates to the indices."""
     if reduction != "none":
         raise lowering.no_kernel(f"the reduction {reduction}")

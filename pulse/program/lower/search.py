@@ -4,12 +4,12 @@ from pulse.graph import OutletId
 from pulse.ops.search import TopK
 from pulse.program.kernels.search import TopKRow
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(TopK)
-def lower_top_k(lowering: Lowering, node: PulsedNode, op: TopK) -> list[Value]:
+def lower_top_k(lowering: Lowering, node: PulsedNode, op: TopK) -> list[TensorView]:
     """Emit one row for each position of the other axes; values and indices have the same layout."""
     x = lowering.require_f32(lowering.value(node.inputs[0]), "a search")
     outlets = [OutletId(node.id, slot) for slot in range(2)]

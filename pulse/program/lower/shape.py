@@ -7,18 +7,20 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Transpose)
-def lower_transpose(lowering: Lowering, node: PulsedNode, op: Transpose) -> list[Value]:
+def lower_transpose(lowering: Lowering, node: PulsedNode, op: Transpose) -> list[TensorView]:
     """Return a view."""
     return [lowering.value(node.inputs[0]).transpose(op.perm)]
 
 
 @lowers(AddAxis, RemoveAxis, Reshape)
-def lower_reshape(lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
+def lower_reshape(
+    lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape
+) -> list[TensorView]:
     """Return a view if the strides allow it; else copy, in the axis order of the input."""
     outlet = OutletId(node.id)
     x, shape = lowering.value(node.inputs[0]), lowering.fact(outlet).sizes
@@ -31,7 +33,7 @@ def lower_reshape(lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis
     return [_copy_reshaped(lowering, outlet, x)]
 
 
-def _copy_reshaped(lowering: Lowering, outlet: OutletId, x: Value) -> Value:
+def _copy_reshaped(lowering: Lowering, outlet: OutletId, x: TensorView) -> TensorView:
     """Copy a tensor into a wire of another shape, in the axis order of the input if that is possible."""
     shape = lowering.fact(outlet).sizes
     target = lowering.allocate_wire(outlet, _order_of(lowering, outlet, x))
@@ -52,7 +54,7 @@ def _read_by_convolutions(lowering: Lowering, outlet: OutletId) -> bool:
     return are_convolutions and bool(readers) and not lowering.is_read_later(outlet)
 
 
-def _order_of(lowering: Lowering, outlet: OutletId, x: Value) -> list[int]:
+def _order_of(lowering: Lowering, outlet: OutletId, x: TensorView) -> list[int]:
     """Return the axis order of a reshaped wire: the stream, then the axes by smallest stride in x, largest first."""
     fact = lowering.fact(outlet)
     nearest = [0] * fact.rank
@@ -85,13 +87,13 @@ def matching_axes(left: list[int], right: list[int]) -> Iterator[tuple[list[int]
 
 
 @lowers(Expand)
-def lower_expand(lowering: Lowering, node: PulsedNode, op: Expand) -> list[Value]:
+def lower_expand(lowering: Lowering, node: PulsedNode, op: Expand) -> list[TensorView]:
     """Return a view with strides of zero."""
     return [broadcast(lowering.value(node.inputs[0]), lowering.fact(OutletId(node.id)).sizes)]
 
 
 @lowers(Tile)
-def lower_tile(lowering: Lowering, node: PulsedNode, op: Tile) -> list[Value]:
+def lower_tile(lowering: Lowering, node: PulsedNode, op: Tile) -> list[TensorView]:
     """Repeat the input by copies."""
     x = lowering.value(node.inputs[0])
     outlet = OutletId(node.id)

@@ -6,7 +6,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering
-from pulse.program.table.memory import Value, dense_strides
+from pulse.program.table.memory import TensorView, dense_strides
 from pulse.support.record import record
 
 
@@ -19,7 +19,7 @@ class SplitChannels:
     channels  [K, C/K] the channels in each piece
     """
 
-    x: Value
+    x: TensorView
     offsets: Array
     channels: Array
 

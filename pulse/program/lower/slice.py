@@ -4,12 +4,12 @@ from pulse.graph import OutletId
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
 
 @lowers(Slice)
-def lower_slice(lowering: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
+def lower_slice(lowering: Lowering, node: PulsedNode, op: Slice) -> list[TensorView]:
     """Return a view, also for negative steps."""
     x = lowering.value(node.inputs[0])
     size = lowering.fact(OutletId(node.id)).sizes[op.axis]
@@ -20,7 +20,7 @@ def lower_slice(lowering: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
     return [backwards if op.step > 0 else _copy_forwards(lowering, OutletId(node.id), backwards)]
 
 
-def _copy_forwards(lowering: Lowering, outlet: OutletId, view: Value) -> Value:
+def _copy_forwards(lowering: Lowering, outlet: OutletId, view: TensorView) -> TensorView:
     """Copy a view with negative strides, since views of it need positive ones."""
     target = lowering.allocate_wire(outlet)
     lowering.copy(view, target)
@@ -28,14 +28,14 @@ def _copy_forwards(lowering: Lowering, outlet: OutletId, view: Value) -> Value:
 
 
 @lowers(Decimate)
-def lower_decimate(lowering: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
+def lower_decimate(lowering: Lowering, node: PulsedNode, op: Decimate) -> list[TensorView]:
     """Return a view."""
     x = lowering.value(node.inputs[0])
     return [x.part(op.axis, op.first, x.shape[op.axis], op.step)]
 
 
 @lowers(Frames)
-def lower_frames(lowering: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
+def lower_frames(lowering: Lowering, node: PulsedNode, op: Frames) -> list[TensorView]:
     """Return a view in which frames overlap."""
     x = lowering.value(node.inputs[0])
     step = x.strides[op.axis]

@@ -22,7 +22,7 @@ from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.time import lower_delay
 from pulse.program.lowering import LowerGroup, Lowering, finds_groups
 from pulse.program.spectral_basis import find_dft_basis
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedGraph, PulsedNode
 
 
@@ -73,7 +73,7 @@ def _frame_matrix(kernel: Array) -> Array:
     return matrix
 
 
-def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
+def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[TensorView]]:
     """Emit a transform of the new frames, and the sums of the results that overlap; the delay has no value."""
     delay_node, node = nodes
     delay, op = delay_node.op, node.op

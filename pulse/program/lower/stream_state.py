@@ -4,7 +4,7 @@ from typing import Any
 
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.program.lowering import Lowering
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 
@@ -18,8 +18,8 @@ class StateTiming:
     reload      whether the state is loaded from an input at the first pulse
     """
 
-    clock: Value
-    end: Value
+    clock: TensorView
+    end: TensorView
     offset: int
     reload: bool
 

@@ -13,13 +13,13 @@ from pulse.program.kernels import time as kernels
 from pulse.program.kernels.copy import MoveRow
 from pulse.program.lower.elementwise import require_code
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import Region, Value
+from pulse.program.table.memory import Region, TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.bounds import FAR_END
 from pulse.support.wording import spell
 
 
-def make_outermost(lowering: Lowering, value: Value, axis: int) -> Value:
+def make_outermost(lowering: Lowering, value: TensorView, axis: int) -> TensorView:
     """Return the tensor with contiguous frames and their axis outermost: itself or a copy."""
     order = frame_order(value, axis)
     inner = value.part(axis, 0, 1)
@@ -28,13 +28,13 @@ def make_outermost(lowering: Lowering, value: Value, axis: int) -> Value:
     return lowering.order_axes(value, order)
 
 
-def frame_order(value: Value, axis: int) -> list[int]:
+def frame_order(value: TensorView, axis: int) -> list[int]:
     """Return the axis order with one axis outermost and the others as in the tensor."""
     return [axis, *(other for other in value.order if other != axis)]
 
 
 @lowers(Delay)
-def lower_delay(lowering: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
+def lower_delay(lowering: Lowering, node: PulsedNode, op: Delay) -> list[TensorView]:
     """Emit a delay. Its history and newest pulse are contiguous; the step reads a window, then moves all back."""
     x = lowering.value(node.inputs[0])
     order = frame_order(x, op.axis)
@@ -53,7 +53,7 @@ def lower_delay(lowering: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
 
 
 @lowers(FillEnds)
-def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
+def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[TensorView]:
     """Fill the ends, in place if nothing else reads the input."""
     outlet = OutletId(node.id)
     x = make_outermost(lowering, lowering.value(node.inputs[0]), op.axis)
@@ -90,21 +90,21 @@ def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[
     return [y]
 
 
-def _frame_step(value: Value, axis: int, run: int) -> int:
+def _frame_step(value: TensorView, axis: int, run: int) -> int:
     """Return the elements from one frame to the next; ``run``, the size of a frame, if there is only one."""
     return value.strides[axis] if value.shape[axis] > 1 else run
 
 
 def _add_frame_table(
     lowering: Lowering, table: Array | None, axis: int, order: list[int]
-) -> tuple[Value, int]:
+) -> tuple[TensorView, int]:
     """Add the known frames before or after a stream as a constant; return it and their number."""
     if table is None:
         return lowering.add_constant(np.zeros(1, np.float32)), 0
     return lowering.add_constant(np.ascontiguousarray(table), order), table.shape[axis]
 
 
-def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
+def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: TensorView) -> bool:
     """Return whether the input is a temporary that only this op reads, and not a view."""
     graph = lowering.graph
     (outlet,) = node.inputs
@@ -122,7 +122,7 @@ def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: Value)
 
 
 @lowers(LastFrames)
-def lower_last_frames(lowering: Lowering, node: PulsedNode, op: LastFrames) -> list[Value]:
+def lower_last_frames(lowering: Lowering, node: PulsedNode, op: LastFrames) -> list[TensorView]:
     """Emit the row that fills the memory; return the memory itself as the output."""
     x = make_outermost(lowering, lowering.value(node.inputs[0]), op.axis)
     order = frame_order(x, op.axis)
@@ -148,7 +148,7 @@ def lower_last_frames(lowering: Lowering, node: PulsedNode, op: LastFrames) -> l
 
 
 @lowers(Positions)
-def lower_positions(lowering: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
+def lower_positions(lowering: Lowering, node: PulsedNode, op: Positions) -> list[TensorView]:
     """Emit a ramp from the clock."""
     y = lowering.allocate_wire(OutletId(node.id))
     integer = np.issubdtype(op.dtype, np.integer)
@@ -169,13 +169,13 @@ def lower_positions(lowering: Lowering, node: PulsedNode, op: Positions) -> list
 
 
 @lowers(StreamEnd)
-def lower_stream_end(lowering: Lowering, node: PulsedNode, op: StreamEnd) -> list[Value]:
+def lower_stream_end(lowering: Lowering, node: PulsedNode, op: StreamEnd) -> list[TensorView]:
     """Return the register itself."""
     return [lowering.length_register(op.frames, before=FAR_END).view((), ())]
 
 
 @lowers(TableRows)
-def lower_table_rows(lowering: Lowering, node: PulsedNode, op: TableRows) -> list[Value]:
+def lower_table_rows(lowering: Lowering, node: PulsedNode, op: TableRows) -> list[TensorView]:
     """Read rows of a table that is stored with its stream axis outermost."""
     table = lowering.known_value(node.inputs[0])
     if table is None:

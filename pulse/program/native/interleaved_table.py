@@ -27,7 +27,7 @@ from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
 from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Region, Value, align, dense_strides
+from pulse.program.table.memory import Buffer, Region, TensorView, align, dense_strides
 from pulse.program.table.place import Place
 from pulse.support.record import record
 
@@ -93,9 +93,9 @@ class Exchange:
         return byte
 
 
-def _words(region: Region, byte: int, count: int) -> Value:
+def _words(region: Region, byte: int, count: int) -> TensorView:
     """Return a tensor of words from a byte on."""
-    return Value(Buffer(region, count * LANE_WORD, byte), 0, (count,), (1,), F32)
+    return TensorView(Buffer(region, count * LANE_WORD, byte), 0, (count,), (1,), F32)
 
 
 def interleave(program: NativeExecutable) -> InterleavedTable:

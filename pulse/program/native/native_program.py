@@ -24,7 +24,7 @@ from pulse.program.step import lower_step
 from pulse.program.table.copies import list_copies
 from pulse.program.table.cost import RowNote, cost_of
 from pulse.program.table.emitted import EmittedInstruction, make_table
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
@@ -172,7 +172,7 @@ def has_kernel(op: Op) -> bool:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, Value):
+    if isinstance(value, TensorView):
         place = Place.of(value)
         return f"{place.region.name.lower()[0]}{place.offset}[{'x'.join(map(str, place.shape))}]"
     return str(value)

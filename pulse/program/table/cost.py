@@ -8,7 +8,7 @@ multiply-add is one term of a sum of products; elementwise functions have none.
 from math import prod
 
 from pulse.program.table.emitted import EmittedInstruction
-from pulse.program.table.memory import Region, Value
+from pulse.program.table.memory import Region, TensorView
 from pulse.support.record import record
 
 
@@ -51,7 +51,7 @@ class RowNote:
     cost: Cost
 
 
-def touched_bytes(value: Value) -> int:
+def touched_bytes(value: TensorView) -> int:
     """Return the bytes of a tensor's distinct elements; those repeated by a stride of zero count once."""
     sizes = [size for size, step in zip(value.shape, value.strides) if step or not size]
     return prod(sizes) * value.dtype.itemsize
@@ -61,7 +61,7 @@ def cost_of(row: EmittedInstruction) -> Cost:
     """Return the cost of an instruction."""
     totals, parts = dict.fromkeys(Region, 0), row.instruction.touched_bytes()
     for name, spec, value in row.instruction.operands():
-        assert isinstance(value, Value), f"{name} is not an operand"
+        assert isinstance(value, TensorView), f"{name} is not an operand"
         totals[value.buffer.region] += spec.touched * parts.get(name, touched_bytes(value))
     adds = row.instruction.multiply_adds()
     state = totals[Region.STATE] + totals[Region.WINDOWS]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.instruction import Instruction, OperandTensor
 from pulse.jit.rows.pointer import operand
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.program.table.place import Place
 from pulse.program.table.table import RowTable, TableBuilder
 from pulse.support.record import record
@@ -25,9 +25,9 @@ class EmittedInstruction:
         return self.instruction.kernel_name
 
     @property
-    def operands(self) -> Iterator[Value]:
+    def operands(self) -> Iterator[TensorView]:
         """Yield the tensors that the instruction touches."""
-        return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
+        return (value for _, _, value in self.instruction.operands() if isinstance(value, TensorView))
 
 
 def make_table(rows: Iterable[EmittedInstruction]) -> RowTable:
@@ -40,7 +40,7 @@ def make_table(rows: Iterable[EmittedInstruction]) -> RowTable:
 
 
 def _encode_word(argument: OperandTensor | int) -> int:
-    if isinstance(argument, Value):
+    if isinstance(argument, TensorView):
         place = Place.of(argument)
         return operand(place.region, place.offset)
     assert isinstance(argument, int)

@@ -48,7 +48,7 @@ class Buffer:
 
 
 @record(eq=False)
-class Value:
+class TensorView:
     """A tensor in a buffer.
 
     buffer           its memory
@@ -88,22 +88,22 @@ class Value:
             step *= self.shape[axis]
         return True
 
-    def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> "Value":
+    def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> "TensorView":
         """Return another shape of the same buffer, which starts ``offset`` elements later."""
-        return Value(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
+        return TensorView(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
 
-    def transpose(self, perm: Sequence[int]) -> "Value":
+    def transpose(self, perm: Sequence[int]) -> "TensorView":
         """Return the tensor with its axes in another order."""
         return self.view([self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
 
-    def part(self, axis: int, start: int, stop: int, step: int = 1) -> "Value":
+    def part(self, axis: int, start: int, stop: int, step: int = 1) -> "TensorView":
         """Return the positions from ``start`` to ``stop`` of an axis."""
         shape, strides = list(self.shape), list(self.strides)
         shape[axis] = max(0, -(-(stop - start) // step))
         strides[axis] *= step
         return self.view(shape, strides, start * self.strides[axis])
 
-    def reshape(self, shape: Sequence[int]) -> "Value | None":
+    def reshape(self, shape: Sequence[int]) -> "TensorView | None":
         """Return the same elements in the same logical order, as a view; None if that needs a copy."""
         base = np.lib.stride_tricks.as_strided(
             np.empty(1, np.int8), self.shape, self.strides, writeable=False

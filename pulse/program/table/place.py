@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.table.memory import Region, Value
+from pulse.program.table.memory import Region, TensorView
 from pulse.support.record import record
 
 
@@ -23,7 +23,7 @@ class Place:
     dtype: "np.dtype[np.generic]"
 
     @classmethod
-    def of(cls, value: Value) -> "Place":
+    def of(cls, value: TensorView) -> "Place":
         """Return the place of a value whose buffer has an offset."""
         size = value.dtype.itemsize
         return cls(

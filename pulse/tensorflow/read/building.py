@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
+from pulse.infer.network import Constant, FileNetwork, InferenceGraph, Input, add_model_constant
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.function_library import FunctionLibrary
@@ -114,7 +114,7 @@ class _Building:
         self._order = run_order(whole.nodes, self._variables, graph.title)
         self._order = [node for node in self._order if node.name in self._needed_nodes]
         self._graph = whole
-        self._model = ModelGraph()
+        self._model = InferenceGraph()
         self._outlets: dict[NodeOutput, OutletId] = {}
         self._current: dict[str, OutletId] = {}
         self._assigned: dict[str, None] = {}

@@ -7,7 +7,7 @@ from typing import Any, cast
 from pulse.errors import LoadError
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
-from pulse.infer.op import ModelOp, short_text
+from pulse.infer.op import InferenceOp, short_text
 from pulse.infer.relations import FactRelation
 from pulse.infer.rules import DEFAULT
 from pulse.infer.translators import wire_node
@@ -22,7 +22,7 @@ from pulse.typed import TypedNetwork
 
 
 @record(eq=False)
-class TensorflowOp(ModelOp):
+class TensorflowOp(InferenceOp):
     """A TensorFlow node as an op.
 
     op_type     the operator

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.facts import F32, I64, dtype_name
 from pulse.graph import OutletId
-from pulse.infer.op import ModelOp, short_text
+from pulse.infer.op import InferenceOp, short_text
 from pulse.infer.translators import wire_node
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
@@ -21,7 +21,7 @@ from pulse.wiring import wire as add_op
 
 
 @record(eq=False)
-class TfliteOp(ModelOp):
+class TfliteOp(InferenceOp):
     """An operator of a subgraph.
 
     op_type         the operator
@@ -102,7 +102,7 @@ def _tensor_text(tensor: Tensor) -> str:
 
 
 @record(eq=False)
-class ToWire(ModelOp):
+class ToWire(InferenceOp):
     """An input as wires have it: codes as ``code - zero`` in f32, i32 as i64."""
 
     tensor: Tensor
@@ -117,7 +117,7 @@ class ToWire(ModelOp):
 
 
 @record(eq=False)
-class FromWire(ModelOp):
+class FromWire(InferenceOp):
     """An output in the form of the file: codes, and i32, in their own types."""
 
     tensor: Tensor

@@ -15,7 +15,7 @@ from pulse.facts import F32, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.inputs import DeclaredInput, check_given, input_facts
-from pulse.infer.network import FileNetwork, Input, ModelGraph, add_model_constant
+from pulse.infer.network import FileNetwork, InferenceGraph, Input, add_model_constant
 from pulse.metadata import Codes, codes_entry
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
@@ -165,7 +165,7 @@ class _Builder:
     def __init__(
         self, file: TfliteFile, index: int, scope: SymbolScope, title: str, callers: tuple[int, ...] = ()
     ) -> None:
-        self.graph = ModelGraph()
+        self.graph = InferenceGraph()
         self._running = (*callers, index)
         self._file, self._scope, self._title = file, scope, title
         self._subgraph = merge_dilation(file.subgraphs[index])

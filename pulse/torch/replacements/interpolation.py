@@ -6,6 +6,8 @@ Frames that are left out are a slice, where the exporter fails.
 
 from typing import Any
 
+from pulse.torch.replacements.windows import single_value
+
 
 def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return ``F.interpolate`` of these arguments, or None if it is not linear.
@@ -22,8 +24,8 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
         return None
     if x.dim() != 3:
         return None
-    size = _single_value(arguments.get("size"))
-    factor = _factor(torch, x.shape[-1], size, _single_value(arguments.get("scale_factor")))
+    size = single_value(arguments.get("size"))
+    factor = _factor(torch, x.shape[-1], size, single_value(arguments.get("scale_factor")))
     if factor is None and not isinstance(size, torch.SymInt):
         return None
     if factor is None:
@@ -56,10 +58,6 @@ def subsample_nearest(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) 
     for axis, stride in zip(axes, strides):
         x = torch.ops.aten.slice(x, axis, 0, x.shape[axis] // stride * stride, stride)
     return x
-
-
-def _single_value(value: Any) -> Any:
-    return value[0] if isinstance(value, tuple | list) and value else value
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:

@@ -20,7 +20,7 @@ def pool_maxima(
     """
     if return_indices:
         return None
-    sizes = [_single_value(option) for option in (kernel_size, stride or kernel_size, padding, dilation)]
+    sizes = [single_value(option) for option in (kernel_size, stride or kernel_size, padding, dilation)]
     size, step, ends, spacing = sizes
     if ceil_mode or spacing != 1:
         rows = [(first, extent) for first, extent in zip((1, 1, 0, 1), sizes)]
@@ -86,10 +86,11 @@ def columns_of_full_width(
     return windows.permute(0, 1, 4, 3, 2).reshape(batch, channels * height * width, -1)
 
 
+def single_value(value: Any) -> Any:
+    """Return the first value of a tuple or a list, which has one for each axis; others as they are."""
+    return value[0] if isinstance(value, tuple | list) and value else value
+
+
 def _pair(value: Any) -> tuple[Any, Any]:
     first, second = value if isinstance(value, tuple | list) else (value, value)
     return first, second
-
-
-def _single_value(value: Any) -> Any:
-    return value[0] if isinstance(value, tuple | list) else value

@@ -32,28 +32,28 @@ class AnswerMessages:
         """The names of the requested outputs that do not stream."""
 
     def encode_passthrough(
-        self, results: TurnResults, index: int, step: TurnTimes, sent_frames: Mapping[str, int]
+        self, results: TurnResults, index: int, turn: TurnTimes, sent_frames: Mapping[str, int]
     ) -> tuple[bytes, ...]:
         """Encode the results at an index of a turn that need no conversion.
 
         sent_frames  output name -> frames sent so far, these included
         """
-        times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
+        times, epoch = _microseconds(turn), self.epoch % EPOCH_MODULUS
         messages: list[bytes] = []
         for port, frames in self._pulse_frames:
-            count = step.pulses * frames
+            count = turn.pulses * frames
             header = Header(OUTPUT, port.number, epoch, count, sent_frames[port.name] - count, *times)
-            messages.append(pack_frames(header, results.encode(index, step.pulses, port, self._format)))
+            messages.append(pack_frames(header, results.encode(index, turn.pulses, port, self._format)))
         return tuple(messages)
 
     def encode_outputs(
-        self, frames: Mapping[str, Array], step: TurnTimes | None, sent_frames: Mapping[str, int]
+        self, frames: Mapping[str, Array], turn: TurnTimes | None, sent_frames: Mapping[str, int]
     ) -> list[bytes]:
         """Encode frames of streaming outputs.
 
         sent_frames  output name -> frames sent so far, these included
         """
-        times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
+        times, epoch = _microseconds(turn), self.epoch % EPOCH_MODULUS
         messages: list[bytes] = []
         for port in self._outputs:
             array = frames.get(port.name)
@@ -61,7 +61,7 @@ class AnswerMessages:
                 continue
             if port.name in self._conversion.output_sounds:
                 messages += self._encode_sound(
-                    port, self._conversion.output_sounds[port.name].push(array), step
+                    port, self._conversion.output_sounds[port.name].push(array), turn
                 )
                 continue
             header = Header(OUTPUT, port.number, epoch, count, sent_frames[port.name] - count, *times)
@@ -90,16 +90,16 @@ class AnswerMessages:
         """Add the epoch to events."""
         return [{**event, "epoch": self.epoch} for event in events]
 
-    def _encode_sound(self, port: StreamPort, coded: Iterable[Coded], step: TurnTimes | None) -> list[bytes]:
-        times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
+    def _encode_sound(self, port: StreamPort, coded: Iterable[Coded], turn: TurnTimes | None) -> list[bytes]:
+        times, epoch = _microseconds(turn), self.epoch % EPOCH_MODULUS
         return [
             pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
             for first, count, values in coded
         ]
 
 
-def _microseconds(step: TurnTimes | None) -> tuple[int, int]:
+def _microseconds(turn: TurnTimes | None) -> tuple[int, int]:
     """Return how long pulses waited, and how long their steps took, in microseconds."""
-    if step is None:
+    if turn is None:
         return 0, 0
-    return (step.started_ns - step.arrived_ns) // 1000, (step.ended_ns - step.started_ns) // 1000
+    return (turn.started_ns - turn.arrived_ns) // 1000, (turn.ended_ns - turn.started_ns) // 1000

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.serve.lanes.lane_session import LaneSession
 from streaming.serve.lanes.lane_stream import Answer, LaneStream
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
@@ -83,8 +83,8 @@ class LaneGroup(NotCopyable):
         for index, (stream, count) in enumerate(zip(streams, pulses)):
             stepped = failed.get(index, count)
             if stepped:
-                step = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
-                answers.append((stream, stream.make_answer(results, index, step)))
+                turn = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
+                answers.append((stream, stream.make_answer(results, index, turn)))
             if index in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
         return answers
@@ -168,17 +168,17 @@ class StepCost:
     """
 
     def __init__(self, measured_ns: Sequence[int]) -> None:
-        self._measured = Latency()
+        self._measured = LatencyHistogram()
         for step_ns in measured_ns:
             self._measured.record_ns(step_ns)
-        self._recent, self._previous = Latency(), Latency()
+        self._recent, self._previous = LatencyHistogram(), LatencyHistogram()
         self._until_ns = time.monotonic_ns() + int(RECENT_S * 1e9)
 
     def record(self, step_ns: int, lanes: int) -> None:
         """Record a step of this many lanes."""
         now_ns = time.monotonic_ns()
         if now_ns > self._until_ns:
-            self._recent, self._previous = Latency(), self._recent
+            self._recent, self._previous = LatencyHistogram(), self._recent
             self._until_ns = now_ns + int(RECENT_S * 1e9)
         self._recent.record_ns(step_ns // lanes)
 
@@ -192,8 +192,8 @@ class StepCost:
         """The recent median; the measured share until there are enough steps."""
         return self._recent_times().percentile_s(50)
 
-    def _recent_times(self) -> Latency:
-        latency = Latency()
+    def _recent_times(self) -> LatencyHistogram:
+        latency = LatencyHistogram()
         latency.merge(self._previous)
         latency.merge(self._recent)
         return latency if latency.count >= MEASURED_STEPS else self._measured

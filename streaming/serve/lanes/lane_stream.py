@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     messages    messages to send, in order
     epoch       the epoch to which they belong
     pulses      pulses stepped so far in the epoch
-    step        the step of the pulses; None if there are none
+    turn        the times of the turn that stepped the pulses; None if there are none
     error       an error that ends the stream after the messages
     closed      whether the lane is free
     checkpoint  a checkpoint at this point
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     messages: tuple[OutgoingMessage, ...]
     epoch: int
     pulses: int
-    step: TurnTimes | None = None
+    turn: TurnTimes | None = None
     error: ProtocolError | None = None
     closed: bool = False
     checkpoint: Checkpoint | None = None
@@ -177,16 +177,16 @@ class LaneStream(NotCopyable):
         """Return the next complete pulses, joined; valid until the next call."""
         return self._session.take_pulses(pulses)
 
-    def make_answer(self, results: TurnResults, index: int, step: TurnTimes) -> Answer:
+    def make_answer(self, results: TurnResults, index: int, turn: TurnTimes) -> Answer:
         """Return the answer for the pulses taken and stepped, whose results are at an index of the turn."""
-        session, pulses = self._session, step.pulses
-        self.times.waiting.record_ns(step.started_ns - step.arrived_ns, pulses)
-        self.times.compute.record_ns(step.ended_ns - step.started_ns, pulses)
+        session, pulses = self._session, turn.pulses
+        self.times.waiting.record_ns(turn.started_ns - turn.arrived_ns, pulses)
+        self.times.compute.record_ns(turn.ended_ns - turn.started_ns, pulses)
         pulses_before = session.pulses
         if self._is_passthrough and session.is_passthrough:
             session.count(pulses)
             messages: tuple[OutgoingMessage, ...] = self._messages.encode_passthrough(
-                results, index, step, session.frames_out
+                results, index, turn, session.frames_out
             )
         else:
             frames = session.take_outputs(results.of_stream(index, pulses))
@@ -195,12 +195,12 @@ class LaneStream(NotCopyable):
             except InputError as error:
                 return self.fail(error)
             messages = (
-                *self._messages.encode_outputs(frames, step, session.frames_out),
+                *self._messages.encode_outputs(frames, turn, session.frames_out),
                 *self._messages.encode_events(events),
             )
         period = 0 if self._schedule is None else self._schedule.pulses
         saves = period > 0 and session.pulses // period > pulses_before // period and not self._input_ended
-        return self._answer(messages, step, saves=saves)
+        return self._answer(messages, turn, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
         """End the stream because of an error in its input."""
@@ -261,13 +261,13 @@ class LaneStream(NotCopyable):
     def _answer(
         self,
         messages: tuple[OutgoingMessage, ...],
-        step: TurnTimes | None = None,
+        turn: TurnTimes | None = None,
         error: ProtocolError | None = None,
         closed: bool = False,
         saves: bool = False,
     ) -> Answer:
         checkpoint = self._checkpoint(self._schedule.model) if saves and self._schedule is not None else None
-        return Answer(messages, self._messages.epoch, self._session.pulses, step, error, closed, checkpoint)
+        return Answer(messages, self._messages.epoch, self._session.pulses, turn, error, closed, checkpoint)
 
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session

@@ -22,7 +22,7 @@ from pulse.extend.kernels import (
     Lowering,
     Operand,
     PulsedNode,
-    Value,
+    TensorView,
     kernel,
     lowers,
     reads,
@@ -62,7 +62,7 @@ def tests_doubled(row: Doubling) -> None:
 
 
 @lowers(Doubled)
-def lower_doubled(lowering: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
+def lower_doubled(lowering: Lowering, node: PulsedNode, op: Doubled) -> list[TensorView]:
     """Emit a single row."""
     x = lowering.value(node.inputs[0])
     x = lowering.order_axes(x, x.order)

@@ -17,7 +17,7 @@ from pulse.program.lowering import LOWER, Lowering
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.step import lower_step
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Region, Value
+from pulse.program.table.memory import Region, TensorView
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.network import PulsedNode
 from pulse.typed import TypedNetwork
@@ -64,7 +64,7 @@ def test_all_ops_without_a_kernel_are_named_at_once() -> None:
 def test_a_lowering_of_an_own_op_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """This one returns its input."""
 
-    def lower(lowering: Lowering, node: PulsedNode, op: Odd) -> list[Value]:
+    def lower(lowering: Lowering, node: PulsedNode, op: Odd) -> list[TensorView]:
         return [lowering.value(node.inputs[0])]
 
     monkeypatch.setitem(LOWER, Odd, lower)

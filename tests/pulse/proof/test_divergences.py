@@ -19,7 +19,7 @@ from pulse.ops.time_position import Range
 from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering
-from pulse.program.table.memory import Value
+from pulse.program.table.memory import TensorView
 from pulse.proof.locating import first_divergence
 from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.tolerance import ExpectedOutputs
@@ -150,7 +150,7 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
     """Numpy agrees, numba does not, from the first row of the table that is misplaced."""
     from pulse.ops.time_position import Positions
 
-    def late(lowering: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
+    def late(lowering: Lowering, node: PulsedNode, op: Positions) -> list[TensorView]:
         return time_lowering.lower_positions(lowering, node, replace(op, offset=op.offset + 1))
 
     monkeypatch.setitem(lowering.LOWER, Positions, late)
@@ -171,9 +171,9 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
 
 def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fill that is written as another number: the first frame after the end."""
-    plain: Callable[..., list[Value]] = time_lowering.lower_fill_ends
+    plain: Callable[..., list[TensorView]] = time_lowering.lower_fill_ends
 
-    def other(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
+    def other(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[TensorView]:
         return plain(lowering, node, replace(op, fill=op.fill + 1.0))
 
     monkeypatch.setitem(lowering.LOWER, FillEnds, other)

@@ -9,7 +9,7 @@ from numba import njit
 from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.native.callback_signature import (
     INPUT_OVERFLOW,
     INPUT_UNDERFLOW,
@@ -36,15 +36,15 @@ def record_all(histogram_address, times_address, count):
         count_time(histogram, times[i])
 
 
-def histogram_of(times_ns: Array | list[int], deadline_s: float | None = None) -> Latency:
+def histogram_of(times_ns: Array | list[int], deadline_s: float | None = None) -> LatencyHistogram:
     """The histogram of ``streaming.latency``."""
-    latency = Latency(deadline_s)
+    latency = LatencyHistogram(deadline_s)
     for ns in times_ns:
         latency.record_ns(int(ns))
     return latency
 
 
-def assert_equal_times(times: Latency, expected: Latency) -> None:
+def assert_equal_times(times: LatencyHistogram, expected: LatencyHistogram) -> None:
     assert times.bucket_counts() == expected.bucket_counts()
     assert (times.count, times.missed) == (expected.count, expected.missed)
     assert (times.total_ns, times.max_ns) == (expected.total_ns, expected.max_ns)

@@ -168,13 +168,14 @@ def test_reset_restarts_the_model_after_a_reconnection(
         recover(host)
         wait_until_open(host)
         played.append(host.run(x[25 * block :]))
-        model_delay, delay = live.pipeline.model_delay, live.delay.frames
+        model_delay_frames, delay = live.pipeline.model_delay_frames, live.delay.frames
         assert live.statistics().counters.frames_silent == 0
     first = 25 * block // 160 * 160
     sound = [
-        late_by(played_by(compiled, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])
+        late_by(played_by(compiled, part, "y"), model_delay_frames, len(part))
+        for part in (x[:first], x[first:])
     ]
-    expected = late_by(np.concatenate(sound), delay - model_delay, len(x))
+    expected = late_by(np.concatenate(sound), delay - model_delay_frames, len(x))
     np.testing.assert_array_equal(np.concatenate(played), expected)
 
 

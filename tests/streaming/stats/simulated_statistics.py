@@ -9,7 +9,7 @@ from operator import add
 from pathlib import Path
 
 from pulse.errors import PulseWarning
-from streaming.latency import Latency
+from streaming.latency import LatencyHistogram
 from streaming.realtime.realtime_settings import RealtimeSetting
 from streaming.stats.lines import TIMES
 from streaming.stats.live_statistics import Counters, DelayBreakdown, LiveStatistics
@@ -42,9 +42,9 @@ SETUP = Setup(
 )
 
 
-def copy(latency: Latency) -> Latency:
+def copy(latency: LatencyHistogram) -> LatencyHistogram:
     """A copy of a latency histogram."""
-    return Latency.of_bucket_counts(
+    return LatencyHistogram.of_bucket_counts(
         latency.bucket_counts(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
     )
 
@@ -69,7 +69,7 @@ class Simulation:
         self, seconds: int, each_s: float = 1.0, events: dict[int, dict[str, int]] | None = None
     ) -> Iterator[LiveStatistics]:
         """Statistics every ``each_s``; ``events`` adds to counters at the start of a second."""
-        times = {name: Latency(DEADLINE_S if name == "total" else None) for name in TIMES}
+        times = {name: LatencyHistogram(DEADLINE_S if name == "total" else None) for name in TIMES}
         added = Counters()
         notes: tuple[str, ...] = ()
         per = round(each_s * 100)

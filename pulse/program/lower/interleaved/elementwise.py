@@ -14,7 +14,7 @@ from pulse.program.lower.interleaved.lowering import (
     interleaves,
 )
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Region, Value
+from pulse.program.table.memory import Region, TensorView
 
 
 @interleaves(ChainRow)
@@ -23,7 +23,7 @@ def interleave_chain(lowering: InterleavedLowering, row: ChainRow) -> Iterator[I
     parts: list[ChainInput] = [*row.inputs, row.output]
     if any(part.dtype != F32_CODE for part in parts):
         raise NotInterleavedError("functions of other types than f32")
-    tensors: list[Value] = []
+    tensors: list[TensorView] = []
     strides: list[tuple[int, ...]] = []
     for part in parts:
         tensor: Any = part.tensor

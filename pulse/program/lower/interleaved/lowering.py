@@ -13,7 +13,7 @@ from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
 from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides
+from pulse.program.table.memory import Buffer, Image, Region, TensorView, dense_strides
 from pulse.support.bounds import FAR_FRAMES
 from pulse.support.registry import Registry
 
@@ -25,7 +25,7 @@ class NotInterleavedError(Exception):
     """Raised if an instruction has no form for interleaved memories."""
 
 
-def byte_of(value: Value) -> int:
+def byte_of(value: TensorView) -> int:
     """Return the first byte of a tensor in its region."""
     return value.buffer.offset + value.offset * value.dtype.itemsize
 
@@ -38,7 +38,7 @@ class InterleavedLowering:
     """
 
     def __init__(
-        self, weights: Array, clock: Value, memory_of: Callable[[Buffer], Buffer | None] = lambda _: None
+        self, weights: Array, clock: TensorView, memory_of: Callable[[Buffer], Buffer | None] = lambda _: None
     ) -> None:
         self.image = Image(Region.WEIGHTS)
         self.steady_from = 1
@@ -50,7 +50,7 @@ class InterleavedLowering:
     def convert(self, instruction: Instruction) -> Iterable[Instruction]:
         """Return the interleaved instructions for one instruction. Raises NotInterleavedError: it has none."""
         for name, _, value in instruction.operands():
-            assert isinstance(value, Value), name
+            assert isinstance(value, TensorView), name
             if value.buffer is self._clock.buffer and name != "clock":
                 raise NotInterleavedError(f"{instruction.kernel}: reads the clock as {name}")
         try:
@@ -67,7 +67,7 @@ class InterleavedLowering:
         strides = tuple(step * size for step in value.strides)
         return np.ndarray(value.shape, value.dtype, self._weights.data, byte_of(value), strides)
 
-    def data(self, value: Any, offset: int = 0) -> Value:
+    def data(self, value: Any, offset: int = 0) -> TensorView:
         """Return a tensor of each stream, from element ``offset`` on, as words; constants are repeated."""
         buffer = value.buffer
         byte = (value.offset + offset) * value.dtype.itemsize
@@ -80,7 +80,7 @@ class InterleavedLowering:
         words = target.size // LANE_WORD
         if byte % LANE_WORD:
             raise NotInterleavedError("elements smaller than a word")
-        return Value(target, byte // LANE_WORD * LANES, (words,), (1,), F32)
+        return TensorView(target, byte // LANE_WORD * LANES, (words,), (1,), F32)
 
     def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:
@@ -88,12 +88,12 @@ class InterleavedLowering:
             self._expanded[id(buffer)] = self.image.add(np.repeat(raw.view(np.int32), LANES), shared=True)
         return self._expanded[id(buffer)]
 
-    def add_table(self, array: Array) -> Value:
+    def add_table(self, array: Array) -> TensorView:
         """Add an array that all streams share to the weights."""
         buffer = self.image.add(array, shared=True)
-        return Value(buffer, 0, array.shape, dense_strides(array.shape, range(array.ndim)), array.dtype)
+        return TensorView(buffer, 0, array.shape, dense_strides(array.shape, range(array.ndim)), array.dtype)
 
-    def share(self, value: Any) -> Value:
+    def share(self, value: Any) -> TensorView:
         """Return a tensor in the weights unchanged: all streams share it."""
         return self.add_table(np.ascontiguousarray(self.read_constant(value)))
 
@@ -127,7 +127,7 @@ class InterleavedLowering:
         """Return an instruction with the fields of a row but ``changed``; all streams share the operands ``shared``."""
         fields = {name: getattr(row, name) for name in fields_of(row_class) if name not in changed}
         for name, value in fields.items():
-            if isinstance(value, Value):
+            if isinstance(value, TensorView):
                 fields[name] = self.share(value) if name in shared else self.data(value)
         return row_class(**fields, **changed)
 
@@ -139,13 +139,13 @@ class InterleavedLowering:
         }
         return {"x": self.data(row.x), "y": self.data(row.y), "M": row.M, "T": row.T, **tables}
 
-    def copy(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
+    def copy(self, source: TensorView, target: TensorView, loops: Loops) -> Iterator[Instruction]:
         """Copy words of sixteen streams; strides are in words of one stream."""
         sizes = (*loops.sizes, LANES)
         strides = tuple((*(step * LANES for step in steps), 1) for steps in loops.strides)
         return self.copy_words(source, target, Loops(sizes, strides))
 
-    def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
+    def copy_words(self, source: TensorView, target: TensorView, loops: Loops) -> Iterator[Instruction]:
         """Copy words that are not interleaved."""
         for (a, b), inner in loops.merge().move_longest_inside().inner_loops(COPY_LOOPS):
             yield CopyRow(
@@ -182,9 +182,9 @@ class InterleavedLowering:
         )
 
 
-def advance(value: Value, words: int) -> Value:
+def advance(value: TensorView, words: int) -> TensorView:
     """Return the same tensor, ``words`` words later in memory."""
-    return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
+    return TensorView(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 
 Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]

@@ -23,7 +23,7 @@ from pulse.jit.rows.instruction import (
 )
 from pulse.jit.rows.pointer import operand, real_bits
 from pulse.program.table.emitted import EmittedInstruction
-from pulse.program.table.memory import Buffer, Region, Value
+from pulse.program.table.memory import Buffer, Region, TensorView
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -84,8 +84,8 @@ def write_to_read(row: Sums) -> None:
     x[0] = 1.0
 
 
-def tensor(size: int, dtype: type[np.generic] = np.float32) -> Value:
-    return Value(Buffer(Region.ARENA, 8 * size), 0, (size,), (1,), np.dtype(dtype))
+def tensor(size: int, dtype: type[np.generic] = np.float32) -> TensorView:
+    return TensorView(Buffer(Region.ARENA, 8 * size), 0, (size,), (1,), np.dtype(dtype))
 
 
 def make_sums(**other: object) -> Sums:

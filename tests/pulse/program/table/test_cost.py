@@ -15,7 +15,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.profile import InstructionProfile, Profile, measure
 from pulse.program.table.cost import Cost, RowNote, cost_of
 from pulse.program.table.emitted import EmittedInstruction
-from pulse.program.table.memory import Buffer, Region, Value
+from pulse.program.table.memory import Buffer, Region, TensorView
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.own_kernels import is_of_pulse
@@ -59,8 +59,8 @@ def test_the_cost_of_a_convolution_is_that_counted_by_hand() -> None:
 
 def test_repeated_elements_count_once() -> None:
     """A tensor that is stretched by a stride of zero is as large as what is stored of it."""
-    whole = Value(Buffer(Region.ARENA, 4 * 32), 0, (4, 8), (8, 1), np.dtype(np.float32))
-    stretched = Value(Buffer(Region.WEIGHTS, 32), 0, (4, 8), (0, 1), np.dtype(np.float32))
+    whole = TensorView(Buffer(Region.ARENA, 4 * 32), 0, (4, 8), (8, 1), np.dtype(np.float32))
+    stretched = TensorView(Buffer(Region.WEIGHTS, 32), 0, (4, 8), (0, 1), np.dtype(np.float32))
     loops = (
         number_fields("n", (1, 1, 1, 1, 4, 8))
         | number_fields("a", (0, 0, 0, 0, 0, 1))

@@ -9,7 +9,7 @@ from pulse.program.table.memory import (
     Buffer,
     Image,
     Region,
-    Value,
+    TensorView,
     align,
     aligned_bytes,
     dense_strides,
@@ -106,10 +106,10 @@ def test_values_are_views_as_in_numpy(shape: list[int], data: st.DataObject) -> 
     order = data.draw(st.permutations(range(len(shape))))
     size = int(np.prod(shape))
     buffer = Buffer(Region.ARENA, size * 4)
-    value = Value(buffer, 0, tuple(shape), dense_strides(shape, order), np.dtype(np.float32))
+    value = TensorView(buffer, 0, tuple(shape), dense_strides(shape, order), np.dtype(np.float32))
     memory = np.arange(size)
 
-    def array(v: Value) -> np.ndarray:
+    def array(v: TensorView) -> np.ndarray:
         where = v.offset + v.offsets(range(len(v.shape)))
         return memory[where].reshape(v.shape)
 

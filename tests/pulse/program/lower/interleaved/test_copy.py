@@ -4,14 +4,14 @@ import numpy as np
 
 from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.lower.interleaved.copy import find_gaps
-from pulse.program.table.memory import Buffer, Region, Value
+from pulse.program.table.memory import Buffer, Region, TensorView
 
 
 def test_the_gaps_of_a_fill_are_what_the_next_copy_leaves() -> None:
     buffer, other = Buffer(Region.ARENA, 400), Buffer(Region.ARENA, 400)
-    whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
-    inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))
-    source = Value(other, 0, (2, 3), (3, 1), np.dtype(np.float32))
+    whole = TensorView(buffer, 4, (20,), (1,), np.dtype(np.float32))
+    inner = TensorView(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))
+    source = TensorView(other, 0, (2, 3), (3, 1), np.dtype(np.float32))
     fill = FillRow(dst=whole, size=4, count=20, bits=0)
     sizes, steps = (
         {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 2, "n5": 3},

@@ -6,17 +6,17 @@ import pytest
 from pulse.program.kernels.norm import SoftmaxRow
 from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
 from pulse.program.lower.interleaved.lowering import InterleavedLowering, NotInterleavedError
-from pulse.program.table.memory import Buffer, Region, Value
+from pulse.program.table.memory import Buffer, Region, TensorView
 
 LANES = 16
 OFFSETS = np.array([0, 4])
 
 
-def tensor(region: Region, size: int, dtype: type[np.generic]) -> Value:
-    return Value(Buffer(region, size * np.dtype(dtype).itemsize, 0), 0, (size,), (1,), np.dtype(dtype))
+def tensor(region: Region, size: int, dtype: type[np.generic]) -> TensorView:
+    return TensorView(Buffer(region, size * np.dtype(dtype).itemsize, 0), 0, (size,), (1,), np.dtype(dtype))
 
 
-def softmax(rows_y: Value) -> SoftmaxRow:
+def softmax(rows_y: TensorView) -> SoftmaxRow:
     """A softmax of two rows of four elements."""
     x, y = (tensor(Region.ARENA, 8, np.float32) for _ in "xy")
     rows_x = tensor(Region.WEIGHTS, 2, np.int64)
