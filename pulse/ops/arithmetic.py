@@ -4,7 +4,7 @@ The three differ in how they convert the inputs and the results of a node's ``ev
 which may cancel the digits of another, marks the values that it rounds in between with ``round_inside``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, copy_context
 from typing import TypeAlias
 
@@ -20,6 +20,10 @@ from pulse.support.record import record
 
 Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """A function of a node's inputs that returns its results."""
+
+ConstantScales: TypeAlias = Callable[[int, Op, Sequence[Array]], Mapping[int, Array]]
+"""A function of a node's place in the order of evaluation, its op and its inputs. For constant operands whose elements
+do not each have a relative error, it returns what their errors are relative to: operand -> positive numbers."""
 
 RoundedMask: TypeAlias = "bool | NDArray[np.bool_]"
 """Which elements of a result its own dtype cannot represent: all, none, or the elements in a mask."""
@@ -143,13 +147,21 @@ class PerturbedArithmetic(WideArithmetic):
     Values that need no rounding stay exact: counters, masks, copies, sums of integers. Half of the values that
     differ by less than their errors are equal, as rounded ones may be.
 
-    tape   the tape of a ``RecordingArithmetic`` on the same inputs
-    units  largest error in units of the last place
+    tape             the tape of a ``RecordingArithmetic`` on the same inputs
+    units            largest error in units of the last place
+    constant_scales  what errors of constant operands are relative to, if not to each element
     """
 
-    def __init__(self, tape: Sequence[NodeRecord], units: float, seed: int) -> None:
+    def __init__(
+        self,
+        tape: Sequence[NodeRecord],
+        units: float,
+        seed: int,
+        constant_scales: ConstantScales = lambda *_: {},
+    ) -> None:
         super().__init__()
-        self._tape = iter(tape)
+        self._tape = enumerate(tape)
+        self._constant_scales = constant_scales
         self._units = units
         self._rng = np.random.Generator(np.random.SFC64(seed))
         self._dtype = F64
@@ -164,11 +176,17 @@ class PerturbedArithmetic(WideArithmetic):
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
-        recorded = next(self._tape)
+        index, recorded = next(self._tape)
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
             is_exact = all(where is False for where in recorded.rounded)
-            inputs = [self._noisy(x, dtype, _fractional_mask(x) if is_exact else True) for x in inputs]
+            scales = self._constant_scales(index, op, inputs)
+            inputs = [
+                x + scales[slot] * (self._noisy(np.ones_like(x), dtype, True) - 1.0)
+                if slot in scales
+                else self._noisy(x, dtype, _fractional_mask(x) if is_exact else True)
+                for slot, x in enumerate(inputs)
+            ]
             self._dtype = dtype
         results = super().evaluate(op, inputs, dtypes, compute)
         if recorded.gap is not None:

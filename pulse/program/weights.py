@@ -113,7 +113,7 @@ def stored_operand(
     if weight is None or weight.dtype != np.float32:
         return None
     layout = op.weight_units(inputs, slot)
-    if layout is None or weight.nbytes < MIN_ROUNDED_BYTES or _is_transform(weight, layout):
+    if layout is None or weight.nbytes < MIN_ROUNDED_BYTES or is_transform(weight, layout):
         return StoredWeight(weight, None, layout)
     if are_codes(weight):
         return as_codes(weight, layout)
@@ -126,7 +126,7 @@ def stored_operand(
         raise CompileError(f"{name} ({op.name}): {error}; use {spell('weights', 'bf16')} or 'f32'") from error
 
 
-def _is_transform(weight: Array, layout: UnitLayout) -> bool:
+def is_transform(weight: Array, layout: UnitLayout) -> bool:
     """Return whether the weights are the basis of a Fourier transform."""
     sum_axes = layout.summed
     rows = np.moveaxis(weight.reshape(layout.shape), sum_axes, range(len(sum_axes)))

@@ -19,6 +19,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.ops.arithmetic import NATIVE, PerturbedArithmetic, RecordingArithmetic, is_floating, unit_roundoff
 from pulse.proof.oracle import Feeds, Oracle, typed_oracle
+from pulse.proof.transform_weights import TransformWeights
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -90,6 +91,7 @@ class ExpectedOutputs:
         self.native = oracle(feeds, NATIVE)
         """The outputs in the model's own types."""
         self._recording = RecordingArithmetic()
+        self._transforms = TransformWeights()
         self._runs: list[dict[str, Array]] = []
 
     @cached_property
@@ -180,7 +182,9 @@ class ExpectedOutputs:
         """Return the tolerance from a run with random errors, which is made at its first use."""
         if run == len(self._runs):
             seed = self._seed * PERTURBED_RUNS + run
-            perturbed = PerturbedArithmetic(self._recording.tape, ROUNDING_ULPS, seed)
+            perturbed = PerturbedArithmetic(
+                self._recording.tape, ROUNDING_ULPS, seed, self._transforms.scales
+            )
             self._runs.append(self._oracle(self._feeds, perturbed))
         distance = _distance(self._runs[run][name], self.exact[name])
         return self._factor(name) * _typical(distance, self.native[name].dtype, axis)
