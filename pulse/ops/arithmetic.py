@@ -149,7 +149,7 @@ class PerturbedArithmetic(WideArithmetic):
 
     tape             the tape of a ``RecordingArithmetic`` on the same inputs
     units            largest error in units of the last place
-    constant_scales  what errors of constant operands are relative to, if not to each element
+    constant_scales  what errors of constant operands are relative to; None: always to each element
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class PerturbedArithmetic(WideArithmetic):
         tape: Sequence[NodeRecord],
         units: float,
         seed: int,
-        constant_scales: ConstantScales = lambda *_: {},
+        constant_scales: ConstantScales | None = None,
     ) -> None:
         super().__init__()
         self._tape = enumerate(tape)
@@ -180,7 +180,7 @@ class PerturbedArithmetic(WideArithmetic):
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
             is_exact = all(where is False for where in recorded.rounded)
-            scales = self._constant_scales(index, op, inputs)
+            scales = self._constant_scales(index, op, inputs) if self._constant_scales else {}
             inputs = [
                 x + scales[slot] * (self._noisy(np.ones_like(x), dtype, True) - 1.0)
                 if slot in scales
