@@ -165,6 +165,11 @@ def name_outputs(torch: Any, result: Any) -> list[str] | None:
     return ["_".join(map(path_key, path)) for path, leaf in leaves if torch.is_tensor(leaf)]
 
 
+def _input_names(torch: Any, call: ModuleCall) -> list[str]:
+    """Return the names of the inputs, as the module writes them: an exporter's own are in lower case."""
+    return [name for name, leaf in call.leaves(torch).items() if leaf is not None]
+
+
 def _mend_squeezes(proto: ModelProto) -> None:
     """Remove squeezes of axes longer than 1: PyTorch (2.13) writes them as nodes, although ONNX refuses them."""
     from onnx.numpy_helper import to_array
@@ -215,6 +220,7 @@ def _export(request: ExportRequest) -> Export:
             onnx_program = torch.onnx.export(
                 module,
                 positional,
+                input_names=_input_names(torch, call),
                 output_names=request.outputs,
                 kwargs=named or None,
                 dynamic_shapes=shapes if call.axes else None,
@@ -253,7 +259,6 @@ def _trace(request: ExportRequest) -> Export:
     torch, call = request.torch, request.call
     file = io.BytesIO()
     positional, named = call.fill(torch, {})
-    names = [name for name, leaf in call.leaves(torch).items() if leaf is not None]
     with _failures_as_load_errors(call, request.title), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.onnx.export(
@@ -261,7 +266,7 @@ def _trace(request: ExportRequest) -> Export:
             positional,
             file,
             kwargs=named or None,
-            input_names=names,
+            input_names=_input_names(torch, call),
             dynamic_axes=call.axes,
             opset_version=request.opset,
             dynamo=False,
