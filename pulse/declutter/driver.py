@@ -15,6 +15,7 @@ from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite
+from pulse.declutter.rows import ROWS
 from pulse.declutter.single_entries import SINGLE_ENTRIES
 from pulse.errors import PulseError
 from pulse.ops.op import Op
@@ -34,6 +35,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
     *PADS,
     *CROPS,
     *SINGLE_ENTRIES,
+    *ROWS,
     *AFFINE,
     *CACHES,
     *COMMON,

@@ -8,8 +8,10 @@ from pulse.dim import ONE, ZERO, TDim, dim_max, dim_min
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
+from pulse.ops.matmul import MatMul
+from pulse.ops.reduce import Reduce
 from pulse.ops.scatter import ScatterND
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from tests.invariants.builder import Builder
@@ -78,8 +80,26 @@ def shifted_frames(builder: Builder) -> None:
     builder.keep(builder.add(Concat(2), filled, rest))
 
 
+def merged_rows(builder: Builder) -> None:
+    """A product of each element, as a row of its own, whose rows are split into channels and frames again."""
+    x = builder.pick()
+    channels, frames, width = TDim.of(builder.channels(x)), builder.length(x), builder.small(1, 3)
+    rows = builder.add(Reshape((channels * frames, ONE)), x)
+    rows = builder.add(MatMul(), rows, builder.constant(builder.numbers((1, width))))
+    split = builder.add(Reshape((ONE, channels, frames, TDim.of(width))), rows)
+    builder.keep(builder.add(Reduce("sum", (3,), False), split))
+
+
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
     step.__name__: step
-    for step in (hidden_padding, filled_table, whole_frames, repeated_end, joined_channel, shifted_frames)
+    for step in (
+        hidden_padding,
+        filled_table,
+        whole_frames,
+        repeated_end,
+        joined_channel,
+        shifted_frames,
+        merged_rows,
+    )
 }
 """More of what ``random_model`` may add, if it is asked to."""
