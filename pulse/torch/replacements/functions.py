@@ -36,7 +36,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             named = kwargs or {}
             name = getattr(function, "__name__", "")
             if name == "arange":
-                args, named = _whole_steps(torch, args, named)
+                args, named = _uniform_steps(torch, args, named)
             if name == "arange" and not named and all(type(arg) is int for arg in args):
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
@@ -90,12 +90,17 @@ def _counts_back(torch: Any, bound: Any) -> bool:
     return isinstance(bound, torch.SymInt) and bound.node.hint is not None and bound.node.hint < 0
 
 
-def _whole_steps(
+def _uniform_steps(
     torch: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of ``arange(0.0, size)`` as integers and a type: then the exporter writes a range."""
+    """Return the arguments of ``arange`` in one type: the exporter takes the type of the first for that of the result.
+
+    Those of ``arange(0.0, size)`` are integers and a type: then the exporter writes a range.
+    """
     floats = [arg for arg in args if isinstance(arg, float)]
     sizes = any(isinstance(argument, torch.SymInt) for argument in args)
+    if floats and all(type(argument) in (int, float) for argument in args):
+        return tuple(map(float, args)), named
     if not floats or not sizes or not all(number.is_integer() for number in floats):
         return args, named
     integers = tuple(int(argument) if isinstance(argument, float) else argument for argument in args)
