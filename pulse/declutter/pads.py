@@ -1,7 +1,8 @@
 """Pads: made from uniform parts of a join, and taken by the next window op as its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -181,33 +182,35 @@ def _shift_by_joined_fill(graph: TypedGraph, node: TypedNode, op: Concat) -> Pat
 def _pad_with_joined_edges(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
     """Make copies of the first frame before a stream, and of the last one after it, a padding."""
     for slot, source in enumerate(node.inputs):
-        before = _count_edges(graph, node.inputs[:slot], source, op.axis, 0)
-        after = _count_edges(graph, node.inputs[slot + 1 :], source, op.axis, -1)
-        if before is None or after is None:
+        before = [_edge_copies(graph, outlet, source, op.axis, 0) for outlet in node.inputs[:slot]]
+        after = [_edge_copies(graph, outlet, source, op.axis, -1) for outlet in node.inputs[slot + 1 :]]
+        copies = [part for part in (*before, *after) if part is not None]
+        if len(copies) < len(node.inputs) - 1:
             continue
-        require_at_least(graph.fact(source).shape[op.axis], TDim.of(1), "the repeated frame")
+        for outlet in {source, *(part.owner for part in copies)}:
+            require_at_least(graph.fact(outlet).shape[op.axis], TDim.of(1), "the repeated frame")
         pads = [NO_PAD] * graph.fact(source).rank
-        pads[op.axis] = before, after
+        counts = [part.count for part in copies]
+        pads[op.axis] = sum(counts[:slot], TDim.of(0)), sum(counts[slot:], TDim.of(0))
         return replace_op(graph, first_output(node), node.name, Pad(tuple(pads), "edge"), [source])
     return None
 
 
-def _count_edges(
-    graph: TypedGraph, outlets: Sequence[OutletId], source: OutletId, axis: int, place: int
-) -> TDim | None:
-    """Return how many copies of the first (0) or the last (-1) frame of a wire others have; None if not only these."""
-    total = TDim.of(0)
-    for outlet in outlets:
-        count = _edge_count(graph, outlet, source, axis, place)
-        if count is None:
-            return None
-        total += count
-    return total
+class _EdgeCopies(NamedTuple):
+    """Copies of the first or the last frame of a wire.
+
+    count  how many
+    owner  the wire that the frame is sliced from: that wire, or one that it pads
+    """
+
+    count: TDim
+    owner: OutletId
 
 
-def _edge_count(graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int, place: int) -> TDim | None:
-    """Return how often one wire has that frame alone; None for other wires."""
-    size = graph.fact(source).shape[axis]
+def _edge_copies(
+    graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int, place: int
+) -> _EdgeCopies | None:
+    """Return the copies of the first (0) or last (-1) frame of a wire that another wire holds alone; None for others."""
     frame_shape = with_dim(graph.fact(source).shape, axis, 1)
     count, node = TDim.of(1), graph.node(outlet)
     if isinstance(node.op, Expand | Tile):
@@ -215,10 +218,23 @@ def _edge_count(graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int
         if with_dim(graph.fact(outlet).shape, axis, 1) != frame_shape:
             return None
         node = graph.node(node.inputs[0])
-    if not isinstance(node.op, Slice) or node.op.axis != axis or node.inputs[0] != source:
+    if not isinstance(node.op, Slice) or node.op.axis != axis:
         return None
-    begin, end = (size - 1, size) if place else (TDim.of(0), TDim.of(1))
-    return count if node.op.start in (begin, dim_max(0, begin)) and node.op.end == end else None
+    for owner in _wires_with_equal_end(graph, source, axis, place):
+        size = graph.fact(owner).shape[axis]
+        begin, end = (size - 1, size) if place else (TDim.of(0), TDim.of(1))
+        if node.inputs[0] == owner and node.op.start in (begin, dim_max(0, begin)) and node.op.end == end:
+            return _EdgeCopies(count, owner)
+    return None
+
+
+def _wires_with_equal_end(graph: TypedGraph, source: OutletId, axis: int, place: int) -> Iterator[OutletId]:
+    """Yield the wires whose first (0) or last (-1) frame is that of a wire: itself, and what it pads."""
+    yield source
+    node = graph.node(source)
+    while isinstance(node.op, Pad) and (node.op.mode == "edge" or node.op.pads[axis][place] == 0):
+        yield node.inputs[0]
+        node = graph.node(node.inputs[0])
 
 
 PADS = (
