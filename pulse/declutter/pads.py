@@ -210,7 +210,7 @@ class _EdgeCopies(NamedTuple):
 def _edge_copies(
     graph: TypedGraph, outlet: OutletId, source: OutletId, axis: int, place: int
 ) -> _EdgeCopies | None:
-    """Return the copies of the first (0) or last (-1) frame of a wire that another wire holds alone; None for others."""
+    """Return the copies of the first (0) or last (-1) frame of a wire that another wire holds; None for others."""
     frame_shape = with_dim(graph.fact(source).shape, axis, 1)
     count, node = TDim.of(1), graph.node(outlet)
     if isinstance(node.op, Expand | Tile):
