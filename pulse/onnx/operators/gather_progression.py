@@ -21,6 +21,8 @@ from pulse.typed import TypedGraph, known_value
 
 MAX_SLICES = 64
 """More rows of indices are not cut into slices: they are looked up."""
+MIN_FRAME_WIDTH = 9
+"""As many neighbouring starts are one cut into frames; fewer are slices, each of which has its own delay."""
 MIN_ROW_ENTRIES = 8
 """Constant rows of fewer entries are looked up one by one."""
 
@@ -148,13 +150,17 @@ def _is_inside(indices: Progression, size: TDim) -> bool:
 def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
     """Return the entries of x at the indices, by slices; None if these may leave the tensor or are too many.
 
-    Too many starts for slices of their own are one cut into frames, if they are neighbours.
+    Many starts are one cut into frames, if they are neighbours.
     """
     size, reach = node.graph.fact(x).shape[axis], (strip_clamp(indices.length) - 1) * indices.step
     if not _is_inside(indices, size):
         return None
+    if indices.starts.size >= MIN_FRAME_WIDTH and not size.is_const:
+        frames = _cut_frames(node, x, axis, indices, reach)
+        if frames is not None:
+            return frames
     if indices.starts.size > MAX_SLICES:
-        return None if size.is_const else _cut_frames(node, x, axis, indices, reach)
+        return None
 
     def part(place: Sequence[int], final: bool) -> OutletId:
         depth = len(place)

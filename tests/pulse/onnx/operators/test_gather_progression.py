@@ -53,7 +53,7 @@ def test_frames_unfolded_by_constants_stream_without_a_lookup(
 @pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("length", [81, 200, 230])
 def test_many_neighbours_are_frames(across: bool, length: int) -> None:
-    """More starts than slices of their own: windows of 80 frames, the windows first or last."""
+    """Windows of 80 frames, the windows first or last."""
     nodes, constants = unfold([[place] for place in range(1, 81)], 40, 80)
     if across:
         nodes[4] = node("Unsqueeze", "range ones", "row")
@@ -61,6 +61,20 @@ def test_many_neighbours_are_frames(across: bool, length: int) -> None:
     feeds = {"x": floats("x", 1, 3, length, 2)}
     typed = assert_streams(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
     assert any(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs)
+
+
+@pytest.mark.parametrize(("mode", "delay"), [("reflect", 2), ("edge", 1), ("constant", 1)])
+def test_frames_of_a_padded_signal_have_the_least_delay(mode: str, delay: int) -> None:
+    """Windows of 16 frames by 4 of a signal with 8 frames added at both ends: a mirrored end needs the frame after."""
+    nodes, constants = unfold([[place] for place in range(16)], 4, 15)
+    nodes[0] = node("Shape", "padded", "dims")
+    nodes[-1] = node("Gather", "padded indices", "y", axis=2)
+    nodes.insert(0, node("Pad", "x ends", "padded", mode=mode))
+    constants["ends"] = np.array([0, 0, 8, 0, 0, 0, 8, 0], np.int64)
+    for length in (9, 32, 43):
+        feeds = {"x": floats("x", 1, 3, length, 2)}
+        typed = assert_streams(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 4, delay)
+        assert sum(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs) == 1
 
 
 def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
