@@ -126,6 +126,17 @@ def fold_frames(x: Any) -> Any:
     return F.fold(x.transpose(1, 2), (1, length), (1, 16), stride=(1, 4))[:, 0, 0]
 
 
+def with_harmonics(x: Any) -> Any:
+    """A range of an integer and a float, whose numbers are floats."""
+    return torch.sin(torch.cumsum(x, -1) * torch.arange(1, 6.0)[:, None])
+
+
+def as_low_frame_rates(x: Any) -> Any:
+    """Copies of the first frame before, then of the last one after; seven frames joined for every six."""
+    left = torch.cat([x[:, :1].repeat(1, 3, 1), x], 1)
+    return torch.cat([left, left[:, -1:].expand(-1, 6, -1)], 1).unfold(1, 7, 6).flatten(2)
+
+
 @pytest.mark.parametrize(
     ("forward", "layer", "shape", "axis"),
     [
@@ -146,6 +157,8 @@ def fold_frames(x: Any) -> Any:
         (as_resamplers_end, None, (1, 1, 40), 2),
         (lambda x: F.interpolate(x, scale_factor=4, mode="linear"), None, (1, 2, 20), 2),
         (lambda x: F.interpolate(x, 2 * x.shape[-1], mode="linear"), None, (1, 2, 20), 2),
+        (with_harmonics, None, (1, 1, 20), 2),
+        (as_low_frame_rates, None, (1, 20, 3), 1),
     ],
     ids=[
         *(
@@ -162,7 +175,7 @@ def fold_frames(x: Any) -> Any:
             "taps",
             "demucs",
         ),
-        *("fours", "moshi", "resampled", "linear", "twice"),
+        *("fours", "moshi", "resampled", "linear", "twice", "harmonics", "low rate"),
     ],
 )
 def test_written_modules_stream(
@@ -363,6 +376,22 @@ def test_a_method_is_read_with_a_dict_of_examples() -> None:
         ["frames", "levels_peak"],
         True,
     )
+
+
+class CapitalLetters(nn.Module):
+    """Parameters as some authors name them; two differ in case only."""
+
+    def forward(self, mixWav: Any, x: Any, X: Any = None) -> Any:
+        return mixWav + 2 * x if X is None else mixWav + 2 * x - X
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parameters_keep_their_names(count: int) -> None:
+    names = ["mixWav", "x", "X"][:count]
+    example = {name: torch.randn(1, 20) for name in names}
+    model = pulse.from_torch(CapitalLetters(), example, {name: {1: "T"} for name in names})
+    assert list(model.inputs) == names
+    assert pulse.verify(model, pulse=4).require().equal
 
 
 def test_an_unknown_method_is_refused() -> None:
