@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from pulse.dim import Symbol, TDim
-from pulse.errors import PulsifyError
+from pulse.errors import DimError, PulsifyError
 from pulse.facts import Array, DType, PulsedFact, StreamFact, dtype_name, shape_text
+from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
 
 
@@ -40,6 +41,14 @@ class Port:
         if stream is None:
             return cls(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
         return cls(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)
+
+    def most_frames(self, symbol: Symbol) -> int | None:
+        """Return the most frames of any stream; None if their number grows with the stream."""
+        try:
+            grows = self.length.slope(symbol) > 0
+        except DimError:
+            return None
+        return None if grows else self.length.eval({symbol: FAR_FRAMES})
 
     @property
     def streams(self) -> bool:

@@ -19,7 +19,7 @@ from pulse.typed import TypedGraph, TypedNode
 
 
 @record
-class Part:
+class AxisPart:
     """A part of an axis that a reshape splits, or one of those that it merges into an axis; its size is not 1."""
 
     size: TDim
@@ -28,7 +28,7 @@ class Part:
 
 
 @record
-class RowLayout:
+class RowParts:
     """The parts of an axis of rows: ``[before, moving, after]``, where only ``moving`` is symbolic."""
 
     before: TDim
@@ -45,12 +45,12 @@ class Merge:
     """
 
     axis: int
-    layout: RowLayout
+    layout: RowParts
 
 
-def split_into_parts(source: Shape, target: Shape) -> list[Part] | None:
+def split_into_parts(source: Shape, target: Shape) -> list[AxisPart] | None:
     """Return the parts that a reshape splits ``source`` into, in order; None if one size does not divide another."""
-    parts: list[Part] = []
+    parts: list[AxisPart] = []
     left = [(axis, dim) for axis, dim in enumerate(source) if dim != 1]
     right = [(axis, dim) for axis, dim in enumerate(target) if dim != 1]
     while left and right:
@@ -65,17 +65,17 @@ def split_into_parts(source: Shape, target: Shape) -> list[Part] | None:
             left.insert(0, (source_axis, rest))
         else:
             return None
-        parts.append(Part(part, source_axis, target_axis))
+        parts.append(AxisPart(part, source_axis, target_axis))
     return None if left or right else parts
 
 
-def _layout_of(parts: list[Part]) -> RowLayout | None:
+def _layout_of(parts: list[AxisPart]) -> RowParts | None:
     """Return the layout of an axis with these parts; None if not exactly one is symbolic, or if it is the outermost."""
     moving = [index for index, part in enumerate(parts) if not part.size.is_const]
     if len(moving) != 1 or moving[0] == 0:
         return None
     sizes = [part.size for part in parts]
-    return RowLayout(volume(sizes[: moving[0]]), sizes[moving[0]], volume(sizes[moving[0] + 1 :]))
+    return RowParts(volume(sizes[: moving[0]]), sizes[moving[0]], volume(sizes[moving[0] + 1 :]))
 
 
 def _find_merge(graph: TypedGraph, node: TypedNode) -> Merge | None:
@@ -90,7 +90,7 @@ def _find_merge(graph: TypedGraph, node: TypedNode) -> Merge | None:
     return None
 
 
-def _splits(graph: TypedGraph, node: TypedNode, axis: int, layout: RowLayout) -> bool:
+def _splits(graph: TypedGraph, node: TypedNode, axis: int, layout: RowParts) -> bool:
     """Return whether a node splits rows into what they were merged of."""
     if not isinstance(node.op, Reshape):
         return False
@@ -107,7 +107,7 @@ class _Rows:
     splits  the nodes that split
     """
 
-    def __init__(self, graph: TypedGraph, layout: RowLayout) -> None:
+    def __init__(self, graph: TypedGraph, layout: RowParts) -> None:
         self.graph = graph
         self.layout = layout
         self.merges: dict[int, TypedNode] = {}
@@ -200,14 +200,14 @@ class _Rows:
         wire = patch.wire(f"{node.name}.moved", Transpose(back), [wire])[0]
         return patch.wire(node.name, Reshape(target), [wire])[0]
 
-    def _parts_of(self, node: TypedNode) -> tuple[list[Part], Shape]:
+    def _parts_of(self, node: TypedNode) -> tuple[list[AxisPart], Shape]:
         target = self.graph.fact(first_output(node)).shape
         parts = split_into_parts(self.graph.fact(node.inputs[0]).shape, target)
         assert parts is not None
         return parts, target
 
 
-def _outermost_first(parts: list[Part], merged: list[int]) -> tuple[int, ...]:
+def _outermost_first(parts: list[AxisPart], merged: list[int]) -> tuple[int, ...]:
     """Return the order of parts in which the symbolic one of an axis is the first of that axis."""
     (moving,) = (index for index in merged if not parts[index].size.is_const)
     perm = [index for index in range(len(parts)) if index != moving]

@@ -1,6 +1,6 @@
 """A model that streams, and the rate of its stream."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -125,7 +125,12 @@ class OpenedModel:
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
             rate += f"; {spell('rate')} sets another" if self.rate_from == "default" else ""
-        return [("rate", rate), ("pulse", self._span_text(pulsed.pulse)), *self.model.detections()]
+        return [
+            ("rate", rate),
+            ("pulse", self._span_text(pulsed.pulse)),
+            *self.model.detections(),
+            *_end_pairs(pulsed),
+        ]
 
     def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """Return the delay of every output."""
@@ -188,6 +193,18 @@ def backend_text(program: Program) -> str:
     weights += "" if program.activations == "f32" else f", {program.activations} activations"
     threads = "" if program.threads == 1 else f", {program.threads} threads"
     return f"{program.backend}{weights}{threads}"
+
+
+def _end_pairs(pulsed: Interface) -> Iterator[tuple[str, str]]:
+    """Yield the outputs that end before their stream does, however long it is."""
+    for port in pulsed.outputs:
+        frames = port.most_frames(pulsed.symbol)
+        if port.streams and frames is not None:
+            text = (
+                f"after {frames:,} frames of every stream: its length is {port.length}; if it should be as long as the "
+                "input, an exporter fixed the length of its example"
+            )
+            yield f"end of {port.name}", text
 
 
 def _choose_rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:

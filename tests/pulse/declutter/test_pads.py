@@ -96,21 +96,23 @@ def test_joined_copies_of_the_end_frames_are_a_padding(first: int, last: int | s
     assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
 
 
-@pytest.mark.parametrize(("mode", "added", "found"), [
+@pytest.mark.parametrize(("mode", "added", "is_padding"), [
     pytest.param("edge", (3, 0), True, id="copies of the first frame"),
     pytest.param("edge", (3, 2), True, id="copies of both ends"),
     pytest.param("constant", (3, 0), True, id="zeros before"),
     pytest.param("constant", (0, 2), False, id="zeros after"),
 ])  # fmt: skip
-def test_copies_of_the_end_of_a_padded_stream(mode: PadMode, added: tuple[int, int], found: bool) -> None:
+def test_copies_of_the_end_of_a_padded_stream(
+    mode: PadMode, added: tuple[int, int], is_padding: bool
+) -> None:
     """The copies are of the last frame before the padding, which is the padded stream's if it adds none after."""
     small = SmallModel()
     padded = small.add("padded", Pad(pads_of((0, 0), (0, 0), added), mode), small.x)
     last = small.add("last", Slice(2, small.dim("T-1"), small.dim("T")), small.x)
     copies = small.add("copies", Expand((TDim.of(1), TDim.of(4), TDim.of(2))), last)
     result, fired = declutter_and_compare(small.model(small.add("joined", Concat(2), padded, copies)))
-    assert fired["pad_with_joined_edges"] == found
-    if found:
+    assert fired["pad_with_joined_edges"] == is_padding
+    if is_padding:
         assert verify(result, 8, lengths=[6, 7, 8, 17], backend="numpy").require().equal
 
 

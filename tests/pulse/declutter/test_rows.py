@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.declutter.rows import Part, split_into_parts
+from pulse.declutter.rows import AxisPart, split_into_parts
 from pulse.dim import SymbolScope
 from pulse.errors import PulsifyError
 from pulse.graph import OutletId
@@ -32,7 +32,7 @@ def linear(
     return small.add(name, MatMul(), x, normal_noise(inputs, outputs, seed=len(name)))
 
 
-def projected(small: SmallModel) -> OutletId:
+def make_projection(small: SmallModel) -> OutletId:
     rows = reshape(small, "rows", small.x, "3*T", "8")
     return reshape(small, "y", linear(small, rows, 8, 5), "3", "T", "5")
 
@@ -73,7 +73,7 @@ def with_joined_columns(small: SmallModel) -> OutletId:
 
 @pytest.mark.parametrize(
     "build",
-    [projected, with_heads, of_two_merges, with_a_norm, with_moved_rows, with_joined_columns],
+    [make_projection, with_heads, of_two_merges, with_a_norm, with_moved_rows, with_joined_columns],
     ids=lambda build: build.__name__,
 )
 def test_rows_that_are_split_again_stream(build: Callable[[SmallModel], OutletId]) -> None:
@@ -91,7 +91,7 @@ def split_otherwise(small: SmallModel) -> OutletId:
     return reshape(small, "y", linear(small, rows), "T", "3", "8")
 
 
-def summed(small: SmallModel) -> OutletId:
+def sum_rows(small: SmallModel) -> OutletId:
     """Each row needs those before it."""
     rows = reshape(small, "rows", small.x, "3*T", "8")
     return reshape(small, "y", small.add("sums", CumSum(0), rows), "3", "T", "8")
@@ -116,7 +116,7 @@ def with_time_outermost(small: SmallModel) -> OutletId:
 
 @pytest.mark.parametrize(
     "build",
-    [split_otherwise, summed, left_as_rows, with_another_input, with_time_outermost],
+    [split_otherwise, sum_rows, left_as_rows, with_another_input, with_time_outermost],
     ids=lambda build: build.__name__,
 )
 def test_rows_whose_order_counts_stay(build: Callable[[SmallModel], OutletId]) -> None:
@@ -146,4 +146,4 @@ def test_a_reshape_is_a_split_and_a_merge(
     if expected is None:
         assert parts is None
     else:
-        assert parts == [Part(scope.parse(size), left, right) for size, left, right in expected]
+        assert parts == [AxisPart(scope.parse(size), left, right) for size, left, right in expected]

@@ -41,7 +41,7 @@ def bands_first(layer: Any, x: Any) -> Any:
     return layer(x[0].transpose(0, 1)).transpose(0, 1)[None]
 
 
-def flattened(layer: Any, x: Any) -> Any:
+def apply_to_rows(layer: Any, x: Any) -> Any:
     """A linear layer and a normalisation of rows, with the bands outside of time."""
     rows = layer(x[0].transpose(0, 1).reshape(-1, WIDTH))
     return rows.view(BANDS, -1, WIDTH).transpose(0, 1)[None]
@@ -62,7 +62,7 @@ def flattened(layer: Any, x: Any) -> Any:
         pytest.param(lambda: nn.TransformerEncoderLayer(WIDTH, 2, 16), bands_first, id="bands first"),
         pytest.param(
             lambda: nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.ReLU()),
-            flattened,
+            apply_to_rows,
             id="linear",
         ),
     ],
