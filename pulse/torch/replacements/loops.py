@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
+from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, steps_of
 from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop, LoopStep
 
 _MARK = "_pulse_loop_step"
@@ -22,6 +23,7 @@ class WrittenFrames:
 
     tensor  the tensor
     axis    the axis of the frames
+    first   the position of the first step's frame
     before  its contents before the loop
     later   its frames from the first step's one on, as far as they are written
     values  what was written, by position
@@ -29,6 +31,7 @@ class WrittenFrames:
 
     tensor: Any
     axis: int
+    first: int
     before: Any
     later: Any
     values: dict[int, Any]
@@ -138,7 +141,7 @@ class FrameLoops:
             others[0] %= first.dim()
         elif isinstance(others[0], tuple) and ... in others[0]:
             place = others[0].index(...)
-            whole = (slice(None),) * (first.dim() - len(_entries_of_axes(others[0])) + 1)
+            whole = (slice(None),) * (first.dim() - len(entries_of_axes(others[0])) + 1)
             others = [(*others[0][:place], *whole, *others[0][place + 1 :])]
         result = self.result(name, function, (real if is_list else real[0], *others), named)
         if result is None:
@@ -195,7 +198,7 @@ class FrameLoops:
     def _last_grown(self, x: Any, entries: list[Any]) -> Any:
         """Return ``y[..., -1, …]`` or ``y[..., -1:, …]`` of a tensor to which a frame was joined; None for others."""
         last = self._growing.find_last(x)
-        places = [place for place, entry in enumerate(entries) if not _is_whole_axis(entry)]
+        places = [place for place, entry in enumerate(entries) if not is_whole_axis(entry)]
         if last is None or len(places) != 1:
             return None
         (axis, frame), entry = last, entries[places[0]]
@@ -211,21 +214,24 @@ class FrameLoops:
             last = self._last_grown(x, entries)
             if last is not None:
                 return last
-        step_places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
+        step_places = [place for place, entry in enumerate(entries) if steps_of(entry)]
         if len(step_places) != 1 or any(self._torch.is_tensor(entry) for entry in entries):
             return None
         (place,) = step_places
         axis = self._axis(x, entries, place)
-        step: LoopStep | None = _step(entries[place])
-        frame = None if axis is None or step is None else self._frame_of_step(x, axis, step)
-        if frame is None:
+        if axis is None:
             return None
+        frames = [self._frame_of_step(x, axis, step) for step in steps_of(entries[place])]
+        if any(frame is None for frame in frames):
+            return None
+        frame = frames[-1]
         if isinstance(entries[place], slice):
             entries[place] = slice(None)
-            frame = self._record_and_return(frame.unsqueeze(axis), frame)
+            frame = self._torch.stack(frames, axis)
+            self.record(frames, {}, frame)
         else:
             del entries[place]
-        if all(map(_is_whole_axis, entries)):
+        if all(map(is_whole_axis, entries)):
             return frame
         return self._record_and_return(frame[tuple(entries)], frame)
 
@@ -240,13 +246,23 @@ class FrameLoops:
             position = +step
             if position in written.values:
                 return written.values[position]
-            return written.before.select(axis, position) if 0 <= position < step.loop.first else None
-        if not self._is_known_true(x.shape[axis] == step.loop.frames + step.loop.first):
+            return written.before.select(axis, position) if 0 <= position < written.first else None
+        longer = self._frames_more(x, axis, step.loop)
+        if longer is None or not 0 <= step.offset <= longer:
             return None
-        if not 0 <= step.offset <= step.loop.first:
-            return None
-        tail = self._tail(x, axis, step.offset, step.offset - step.loop.first)
+        tail = self._tail(x, axis, step.offset, step.offset - longer)
         return self._frame(step.loop, tail, axis, step.index)
+
+    def _frames_more(self, x: Any, axis: int, loop: FrameLoop) -> int | None:
+        """Return how many frames more a tensor has than a loop has steps; None if that depends on the length."""
+        sizes = x.shape[axis], loop.frames
+        if not all(isinstance(size, self._torch.SymInt) for size in sizes):
+            return None
+        hints = [size.node.hint for size in sizes]
+        if None in hints:
+            return None
+        count = hints[0] - hints[1]
+        return count if self._is_known_true(sizes[0] == loop.frames + count) else None
 
     def _tail(self, x: Any, axis: int, first: int, end: int) -> Any:
         """Return x, or the one slice of it for all steps; ``end`` counts from the end, 0 is the end."""
@@ -266,7 +282,7 @@ class FrameLoops:
         """Return the axis that an entry of an index selects from; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is None or entry is ... for entry in entries):
             return None
-        before, after = _entries_of_axes(entries[:place]), _entries_of_axes(entries[place:])
+        before, after = entries_of_axes(entries[:place]), entries_of_axes(entries[place:])
         return x.dim() - len(after) if ... in before else len(before)
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
@@ -299,7 +315,7 @@ class FrameLoops:
         entries = list(index) if isinstance(index, tuple) else [index]
         step_places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         has_only_whole_axes = all(
-            _is_whole_axis(entry) for entry in entries if not isinstance(entry, LoopStep)
+            is_whole_axis(entry) for entry in entries if not isinstance(entry, LoopStep)
         )
         if not step_places:
             self._note_first_frame(y, entries, value)
@@ -308,14 +324,15 @@ class FrameLoops:
         axis = self._axis(y, entries, step_places[0])
         step: LoopStep = entries[step_places[0]]
         loop = step.loop
-        if axis is None or step.offset != loop.first:
-            return None
-        if not self._is_known_true(y.shape[axis] == loop.frames + loop.first):
+        first = step.offset
+        if axis is None or first < loop.first or self._frames_more(y, axis, loop) != first:
             return None
         value = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]])
         if id(y) not in self._written:
             before = y.clone()
-            self._written[id(y)] = WrittenFrames(y, axis, before, self._tail(before, axis, loop.first, 0), {})
+            self._written[id(y)] = WrittenFrames(
+                y, axis, first, before, self._tail(before, axis, first, 0), {}
+            )
         written = self._written[id(y)]
         attributes = {"axis": axis, "step": step.index, "loop": loop.loop_index}
         written.later = self._torch.onnx.ops.symbolic(
@@ -328,7 +345,7 @@ class FrameLoops:
         setattr(value, _MARK, (loop.loop_index, step.index))
         written.values[+step] = value
         if step.index == EXPORTED_STEPS - 1:
-            y[(*(slice(None),) * axis, slice(loop.first, None))] = written.later
+            y[(*(slice(None),) * axis, slice(first, None))] = written.later
             del self._written[id(y)]
             self._end(loop)
         return True
@@ -337,7 +354,7 @@ class FrameLoops:
         """Remember ``y[..., n, …] = value`` for a loop that begins after frame n."""
         places = [place for place, entry in enumerate(entries) if type(entry) is int and entry >= 0]
         others = [entry for place, entry in enumerate(entries) if place not in places]
-        if len(places) != 1 or not all(map(_is_whole_axis, others)):
+        if len(places) != 1 or not all(map(is_whole_axis, others)):
             return
         axis = self._axis(y, entries, places[0])
         if (
@@ -416,23 +433,6 @@ class FrameLoops:
         return self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
         )
-
-
-def _entries_of_axes(entries: Any) -> list[Any]:
-    """Return the entries of an index that do not add an axis."""
-    return [entry for entry in entries if entry is not None]
-
-
-def _is_whole_axis(entry: Any) -> bool:
-    """Return whether an entry of an index takes whole axes; arrays are not compared."""
-    return entry is ... or (isinstance(entry, slice) and entry == slice(None))
-
-
-def _step(entry: Any) -> LoopStep | None:
-    """Return the step of an entry of an index: itself, or a slice of one frame."""
-    if isinstance(entry, slice) and isinstance(entry.start, LoopStep) and entry.step in (None, 1):
-        return entry.start if entry.stop == entry.start + 1 else None
-    return entry if isinstance(entry, LoopStep) else None
 
 
 def author_place() -> str:

@@ -1,0 +1,28 @@
+# pyright: basic
+"""The entries of an index in a step of a loop, as in ``x[:, t]``, ``x[..., t : t + 1, :]`` and ``y[:, t : t + 3]``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pulse.torch.replacements.loop_steps import LoopStep
+
+
+def entries_of_axes(entries: Any) -> list[Any]:
+    """Return the entries of an index that do not add an axis."""
+    return [entry for entry in entries if entry is not None]
+
+
+def is_whole_axis(entry: Any) -> bool:
+    """Return whether an entry of an index takes whole axes; arrays are not compared."""
+    return entry is ... or (isinstance(entry, slice) and entry == slice(None))
+
+
+def steps_of(entry: Any) -> Sequence[LoopStep]:
+    """Return the positions that an entry takes: the step itself, or a slice from it on; none if it has no step."""
+    if isinstance(entry, LoopStep):
+        return [entry]
+    if not isinstance(entry, slice) or not isinstance(entry.start, LoopStep) or entry.step not in (None, 1):
+        return []
+    if not isinstance(entry.stop, LoopStep) or entry.stop.loop != entry.start.loop:
+        return []
+    return [entry.start + place for place in range(+entry.stop - +entry.start)]
