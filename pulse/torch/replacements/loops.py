@@ -6,35 +6,14 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
+from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames, WrittenFrames
 from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, steps_of
 from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop, LoopStep
 
 _MARK = "_pulse_loop_step"
-
-
-@dataclass
-class WrittenFrames:
-    """A tensor to which the steps of a loop write their frames.
-
-    tensor  the tensor
-    axis    the axis of the frames
-    first   the position of the first step's frame
-    before  its contents before the loop
-    later   its frames from the first step's one on, as far as they are written
-    values  what was written, by position
-    """
-
-    tensor: Any
-    axis: int
-    first: int
-    before: Any
-    later: Any
-    values: dict[int, Any]
 
 
 class FrameLoops:
@@ -238,15 +217,17 @@ class FrameLoops:
     def _frame_of_step(self, x: Any, axis: int, step: LoopStep) -> Any:
         """Return the frame at the position of a step; None if x does not have a frame for each step."""
         axis %= x.dim()
-        first = self._first_frames.find(x, axis, +step) if +step < step.loop.first == 1 else None
+        first = self._first_frames.find(x, axis, +step) if +step < step.loop.first else None
         if first is not None:
             return first
         written = self._written.get(id(x))
-        if written is not None and written.axis == axis:
+        if written is not None and (written.loop_index, written.axis) == (step.loop.loop_index, axis):
             position = +step
             if position in written.values:
                 return written.values[position]
-            return written.before.select(axis, position) if 0 <= position < written.first else None
+            if 0 <= position < written.first:
+                return written.before.select(axis, position)
+            x = written.before
         longer = self._frames_more(x, axis, step.loop)
         if longer is None or not 0 <= step.offset <= longer:
             return None
@@ -273,6 +254,14 @@ class FrameLoops:
             bounds = slice(first, end or None)
             self._tails[key] = x, x[(*(slice(None),) * axis, bounds)].clone()
         return self._tails[key][1]
+
+    def _copy_with_tails(self, y: Any) -> Any:
+        """Return a copy, of which steps take the same slices as those that the first step took before it wrote."""
+        copy = y.clone()
+        for (owner, axis, first, version), (_, tail) in list(self._tails.items()):
+            if (owner, version) == (id(y), y._version):
+                self._tails[id(copy), axis, first, copy._version] = copy, tail
+        return copy
 
     def _record_and_return(self, result: Any, frame: Any) -> Any:
         self.record([frame], {}, result)
@@ -328,12 +317,12 @@ class FrameLoops:
         if axis is None or first < loop.first or self._frames_more(y, axis, loop) != first:
             return None
         value = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]])
-        if id(y) not in self._written:
-            before = y.clone()
-            self._written[id(y)] = WrittenFrames(
-                y, axis, first, before, self._tail(before, axis, first, 0), {}
-            )
-        written = self._written[id(y)]
+        written = self._written.get(id(y))
+        if written is None or written.loop_index != loop.loop_index:
+            before = self._copy_with_tails(y)
+            later = self._tail(before, axis, first, 0)
+            written = WrittenFrames(y, loop.loop_index, axis, first, before, later, {})
+            self._written[id(y)] = written
         attributes = {"axis": axis, "step": step.index, "loop": loop.loop_index}
         written.later = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Store",
@@ -346,7 +335,6 @@ class FrameLoops:
         written.values[+step] = value
         if step.index == EXPORTED_STEPS - 1:
             y[(*(slice(None),) * axis, slice(first, None))] = written.later
-            del self._written[id(y)]
             self._end(loop)
         return True
 
