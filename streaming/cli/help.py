@@ -15,6 +15,8 @@ _INDENT_COLUMNS = 2
 _GAP_COLUMNS = 3
 _MAX_COMMAND_COLUMNS = 46
 """The widest command, in columns, whose description is on its line; those of wider ones are below."""
+_MIN_DESCRIPTION_COLUMNS = 20
+"""A description on the line of its command has at least this many columns; otherwise all are below."""
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def lay_out(command: Any) -> Generator[None]:
 
 def _lay_out_text(text: str) -> str:
     """Return the text in rich's markup."""
-    width = min(shutil.get_terminal_size().columns, _MAX_COLUMNS) - _MARGIN_COLUMNS
+    width = max(min(shutil.get_terminal_size().columns, _MAX_COLUMNS) - _MARGIN_COLUMNS, 1)
     first, *paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(
         [
@@ -56,12 +58,13 @@ def _lay_out_paragraph(paragraph: str, width: int) -> str:
 def _lay_out_commands(lines: list[str], width: int) -> list[str]:
     pairs = [(*re.split(" {2,}", line.strip(), maxsplit=1), "")[:2] for line in lines]
     lengths = [len(command) for command, description in pairs if description]
-    column = max((length for length in lengths if length <= _MAX_COMMAND_COLUMNS), default=0)
+    longest = min(_MAX_COMMAND_COLUMNS, width - _INDENT_COLUMNS - _GAP_COLUMNS - _MIN_DESCRIPTION_COLUMNS)
+    column = max((length for length in lengths if length <= longest), default=0)
     rows: list[tuple[str, str]] = []
     for command, description in pairs:
         fits = len(command) <= column
         left = _INDENT_COLUMNS + column + _GAP_COLUMNS if fits else 2 * _INDENT_COLUMNS
-        described = textwrap.wrap(description, width - left)
+        described = textwrap.wrap(description, max(width - left, 1))
         first = described.pop(0) if fits and described else ""
         rows.append(((" " * _INDENT_COLUMNS + command).ljust(left if first else 0), first))
         rows += [(" " * left, line) for line in described]

@@ -43,6 +43,25 @@ def test_each_example_is_a_line_followed_by_its_effect(
         assert paragraph.startswith(" ".join([command, *description]))
 
 
+@pytest.mark.parametrize("columns", [1, 20, 40, 52, 80])
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_narrow_terminals(monkeypatch: pytest.MonkeyPatch, name: str, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    help_text = pulse(*filter(None, [name]), "--help").stdout
+    assert help_text
+    assert max(map(len, help_text.splitlines())) <= columns
+    if columns >= 20:
+        assert "Options" in help_text
+
+
+def test_narrow_descriptions_are_below_their_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A description has 20 columns or more beside its command."""
+    monkeypatch.setenv("COLUMNS", "40")
+    help_text = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
+    assert "\n   pulse run   the built-in model on\n" in help_text
+    assert "\n   pulse run noisy.mp3 quiet.wav\n     the built-in model on your audio\n" in help_text
+
+
 def test_paragraphs_fill_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     help_text = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
