@@ -219,6 +219,7 @@ class ProofReport(Report):
     worst       the largest differences
     divergence  the first difference; None if there is none
     rejected    the difference in another runtime, if a file is equal in one and not in the other
+    load_error  why a file was not run in onnxruntime, although it is installed; empty if it was
     original    the comparison with a PyTorch module, if the model was exported from one for this proof
     domain      the floats of the inputs: any, or those for which the model itself returns numbers
     """
@@ -233,6 +234,7 @@ class ProofReport(Report):
     worst: LargestError
     divergence: Divergence | None = None
     rejected: Divergence | None = None
+    load_error: str = ""
     original: OriginalRecord | None = None
     domain: InputDomain = "any number"
 
@@ -283,6 +285,8 @@ class ProofReport(Report):
         if self.gaps:
             return f"nothing was proved about {'; '.join(self.gaps)}"
         equal_text = "equal: every frame of every stream"
+        if self.load_error:
+            equal_text += f", in {' and '.join(self.backends)} only"
         return equal_text if self.original is None else f"{equal_text}, and {self.original.title}"
 
     def sections(self) -> list[Section]:
@@ -313,6 +317,8 @@ class ProofReport(Report):
         if self.rejected is not None:
             text = f"computes less exactly than the types of the model: {self.rejected}"
             pairs.append((self.rejected.backend, text))
+        if self.load_error:
+            pairs.append(("onnxruntime", f"not compared: {self.load_error}"))
         return pairs
 
     def _reach(self, longest: int) -> str:
@@ -363,5 +369,6 @@ class ProofReport(Report):
             "share": self.worst.share,
             "divergence": self.divergence,
             "rejected": self.rejected,
+            "load_error": self.load_error,
             "original": self.original,
         }

@@ -30,7 +30,8 @@ def check_onnx(
 
     A runtime may compute an operator less exactly than its type allows: onnxruntime's Sigmoid is off by 1.7e-7, which
     is more than all of a small probability. So a file that differs there is tried in onnx's evaluator too. If it is
-    equal there, the file is right, and the report has the difference as ``rejected``.
+    equal there, the file is right, and the report has the difference as ``rejected``. If onnxruntime has no kernel for
+    a node, the file is tried only in onnx's evaluator, and the report has the reason as ``load_error``.
     """
     oracle = pulsed_oracle(model, typed)
 
@@ -38,7 +39,7 @@ def check_onnx(
         return prove_programs(model, oracle, [program], choice, original)
 
     program = RuntimeProgram(model, proto, run)
-    report = prove_in(program)
+    report = replace(prove_in(program), load_error=program.load_error)
     if report.divergence is None or run is not None or program.backend == EVALUATOR:
         return report
     again = prove_in(RuntimeProgram(model, proto, evaluator(proto), EVALUATOR))

@@ -17,6 +17,7 @@ from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_END
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 
 RunModel: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
@@ -29,28 +30,44 @@ EXACT_CODES = ("session.x64quantprecision", "1")
 """The session option without which sums of unsigned by signed bytes saturate at 16 bits on x86 without VNNI."""
 
 
-def session_runner(model: ModelProto) -> tuple[str, RunModel]:
-    """Return a runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's evaluator."""
+@record(eq=False)
+class OpenedRuntime:
+    """A runtime in which a file is open.
+
+    name        its name and version
+    run         its call
+    load_error  why onnxruntime, which is installed, did not load the file, so that this is another runtime; else empty
+    """
+
+    name: str
+    run: RunModel
+    load_error: str = ""
+
+
+def open_runtime(model: ModelProto) -> OpenedRuntime:
+    """Open a file in onnxruntime if it is installed and has all kernels, else in onnx's evaluator."""
     try:
         ort: Any = import_module("onnxruntime")
         no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented
     except ImportError:
-        return EVALUATOR, evaluator(model)
+        return OpenedRuntime(EVALUATOR, evaluator(model))
+    name = f"onnxruntime {ort.__version__}"
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = LOG_SEVERITY_ERROR
     options.add_session_config_entry(*EXACT_CODES)
     try:
         session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except no_kernel:
-        return EVALUATOR, evaluator(model)
+    except no_kernel as error:
+        reason = str(error).rpartition("NOT_IMPLEMENTED : ")[2]
+        return OpenedRuntime(EVALUATOR, evaluator(model), f"{name} cannot load the file ({reason})")
     names: list[str] = [output.name for output in session.get_outputs()]
 
     def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
         results: list[Array] = session.run(names, dict(feeds))
         return dict(zip(names, results))
 
-    return f"onnxruntime {ort.__version__}", run
+    return OpenedRuntime(name, run)
 
 
 def evaluator(model: ModelProto) -> RunModel:
@@ -69,7 +86,7 @@ def evaluator(model: ModelProto) -> RunModel:
 class RuntimeProgram(NotCopyable, Program):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError: it is not such a file.
 
-    run   one call of the runtime; by default ``session_runner``'s
+    run   one call of the runtime; by default that of ``open_runtime``
     name  the name of the runtime, if ``run`` is given
     """
 
@@ -87,7 +104,8 @@ class RuntimeProgram(NotCopyable, Program):
                 f"{model.title}: this file has no metadata of a pulsed model; write it with to_onnx"
             )
         self.metadata = metadata
-        self._name, self.run = session_runner(proto) if run is None else (name, run)
+        opened = open_runtime(proto) if run is None else OpenedRuntime(name, run)
+        self._name, self.run, self.load_error = opened.name, opened.run, opened.load_error
         shapes = {value.name: dtype_and_sizes(value) for value in proto.graph.input}
         self.initial: dict[str, Array] = {}
         for state in metadata.states:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.facts import BOOL, F64
+from pulse.facts import BOOL, F16, F32, F64
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
@@ -183,12 +183,19 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
-    """Write PRelu; since the operator broadcasts only the slope, other shapes are composed."""
-    if w.input_facts[0].shape == w.output_facts[0].shape:
+    """Write PRelu. It broadcasts only the slope, and onnxruntime has it for f16 and f32: others are composed."""
+    if w.dtype() in (F16, F32) and w.input_facts[0].shape == w.output_facts[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs
     negative = w.emit("Less", [x, w.number(0, w.dtype(), "zero")], "negative")
     return w.emit("Where", [negative, w.emit("Mul", [x, slope], "scaled"), x])
+
+
+def _relu(w: NodeWriter, op: Elementwise) -> str:
+    """Write Relu for floats; for integers, for which onnxruntime has it in some types only, a maximum."""
+    if np.issubdtype(w.dtype(), np.floating):
+        return w.emit("Relu", w.inputs)
+    return w.emit("Max", [*w.inputs, w.number(0, w.dtype(), "zero")])
 
 
 def _mul_round(w: NodeWriter, op: Elementwise) -> str:
@@ -208,6 +215,7 @@ COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "sum": _sum,
     "mean": _sum,
     "prelu": _prelu,
+    "relu": _relu,
     "mul_round": _mul_round,
     "shift_left": _shift,
     "shift_right": _shift,

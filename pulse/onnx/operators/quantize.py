@@ -28,7 +28,7 @@ from pulse.typed import known_value
 QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
 
 
-@onnx_op("QuantizeLinear")
+@onnx_op("QuantizeLinear", "com.microsoft::QuantizeLinear")
 def quantize_linear(node: NodeContext) -> OutletId:
     """Wire round to even of x / scale, plus the zero point, cut to the type's range."""
     scale = node.fact(1).dtype
@@ -114,7 +114,7 @@ def spread_row(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: 
     return node.wire(Reshape((*node.graph.fact(row).shape, *ones)), [row], f"{name}_along") if ones else row
 
 
-@onnx_op("DequantizeLinear")
+@onnx_op("DequantizeLinear", "com.microsoft::DequantizeLinear")
 def dequantize_linear(node: NodeContext) -> OutletId:
     """Wire (x - zero point) * scale, in f32 inside."""
     x, scale_dtype = node.fact(0), node.fact(1).dtype

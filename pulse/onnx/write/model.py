@@ -28,6 +28,7 @@ from pulse.onnx.operators import families as families
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
+from pulse.onnx.write.kernel_types import widen_types
 from pulse.onnx.write.walk import check_writers, write_graph
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork
@@ -97,7 +98,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
         for name, outlet in wires.items()
         if name in node_outputs - port_names
     ]
-    proto = helper.make_graph(
+    written = helper.make_graph(
         writer.nodes,
         model.title or "model",
         input_infos,
@@ -106,7 +107,11 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
         value_info=inside,
     )
     imports = [helper.make_opsetid("", writer.opset)]
-    return helper.make_model(proto, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
+    proto = helper.make_model(
+        written, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports)
+    )
+    widen_types(proto, writer.names)
+    return proto
 
 
 def _read_length(writer: GraphWriter, x: str, axis: int, result: str) -> None:
@@ -186,6 +191,7 @@ class _Export:
             producer_name="pulse",
             producer_version=__version__,
         )
+        widen_types(proto, writer.names)
         inherited = {
             key: text
             for key, text in model.metadata.items()

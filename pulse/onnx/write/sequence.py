@@ -14,6 +14,7 @@ from pulse.errors import WriteError
 from pulse.metadata import StreamMetadata
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from pulse.onnx.write.graph import Names
+from pulse.onnx.write.kernel_types import widen_types
 from pulse.support.record import record
 
 START = "START"
@@ -103,6 +104,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
         entry.key: entry.value for entry in proto.metadata_props if not entry.key.startswith("pulse_")
     }
     helper.set_model_props(model, metadata)
+    widen_types(model, names)
     return SequenceModel(model, tuple(states))
 
 

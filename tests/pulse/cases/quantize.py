@@ -67,6 +67,23 @@ def dequantize() -> Iterator[Case]:
     yield from cases("QuantizeLinear_and_back", both_ways, {"x": floats("x", 3, 4)}, steps, (13,), {"x": 0})
 
 
+def contributed() -> Iterator[Case]:
+    """Onnxruntime's own operators, which its quantiser writes for 16 bits: one scale, and one for each entry of an axis."""
+    x = floats("x", 2, 3, 5) * 50
+    for kind in (np.uint8, np.int8, np.uint16, np.int16):
+        one = {"s": np.float32(0.25), "z": kind(3)}
+        rows = {"s": np.array([0.1, 0.3, 2], np.float32), "z": integers("z", kind, 3)}
+        for name, constants, axis in (("one", one, {}), ("rows", rows, {"axis": 1}), ("rows_of_1", rows, {})):
+            quantised = node("QuantizeLinear", "x s z", "q", domain="com.microsoft", **axis)
+            restored = node("DequantizeLinear", "q s z", "y", domain="com.microsoft", **axis)
+            title = f"com.microsoft::QuantizeLinear_{name}_{kind.__name__}"
+            yield from cases(title, [quantised, restored], {"x": x}, constants, (17,), {"x": 2}, "q y")
+        operator = node("DequantizeLinear", "x s", domain="com.microsoft")
+        codes = {"x": integers("x", kind, 2, 3, 5)}
+        title = f"com.microsoft::DequantizeLinear_plain_{kind.__name__}"
+        yield from cases(title, [operator], codes, {"s": np.float32(0.3)}, (17,), {"x": 2})
+
+
 def dynamic() -> Iterator[Case]:
     """Numbers, scale and zero point; of one sign, and all zero."""
     for name, x in (
@@ -254,6 +271,7 @@ def pools() -> Iterator[Case]:
 ALL = (
     quantize,
     dequantize,
+    contributed,
     dynamic,
     products,
     convolutions,

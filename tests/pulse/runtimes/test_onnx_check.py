@@ -14,7 +14,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import ProofChoice
 from pulse.runtimes.onnx_check import check_onnx
-from pulse.runtimes.onnxruntime import session_runner
+from pulse.runtimes.onnxruntime import open_runtime
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.small_models import causal, chain
 
@@ -76,11 +76,11 @@ def test_a_state_that_begins_elsewhere_is_found() -> None:
 
 def test_a_type_that_differs_is_found() -> None:
     pulsed = causal()
-    name, run = session_runner(pulsed.to_onnx())
-    assert name.startswith("onnxruntime")
+    opened = open_runtime(pulsed.to_onnx())
+    assert opened.name.startswith("onnxruntime")
 
     def cut(feeds: object) -> dict[str, np.ndarray]:
-        return {key: value.astype(np.float64) for key, value in run(feeds).items()}  # type: ignore[arg-type]
+        return {key: value.astype(np.float64) for key, value in opened.run(feeds).items()}  # type: ignore[arg-type]
 
     divergence = check_onnx(pulsed.to_onnx(), pulsed, run=cut).divergence
     assert divergence is not None
@@ -102,6 +102,21 @@ def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.Monk
     report = check_onnx(pulsed.to_onnx(), pulsed, choice=ProofChoice([1, 3]))
     assert report.backends == ("onnx.reference",)
     assert report.equal
+
+
+def test_the_report_says_that_onnxruntime_lacks_a_kernel() -> None:
+    """A convolution of f64 has none, and no wider type."""
+    weight = {"w": np.ones((2, 2, 3))}
+    conv = node("Conv", "x w", pads=[2, 0])
+    source = model([conv], {"x": np.ones((1, 2, 9))}, weight, 17, {"x": 2})
+    pulsed = pulse.load(source).pulsify(2)
+    report = check_onnx(pulsed.to_onnx(), pulsed, choice=ProofChoice([1, 3])).require()
+    assert report.backends == ("onnx.reference",)
+    assert report.verdict == "equal: every frame of every stream, in onnx.reference only"
+    (text,) = (text for name, text in report.pairs() if name == "onnxruntime")
+    assert text.startswith("not compared: onnxruntime 1.")
+    assert "cannot load the file (Could not find an implementation for Conv" in text
+    assert report.as_dict()["load_error"] in text
 
 
 def test_a_runtime_that_is_less_exact_than_the_file_is_rejected() -> None:

@@ -7,7 +7,7 @@ import pytest
 import pulse
 from pulse.errors import WriteError
 from pulse.onnx.write.model import to_onnx
-from pulse.runtimes.onnxruntime import session_runner
+from pulse.runtimes.onnxruntime import open_runtime
 from tests.agreement import Expected
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.families import all_cases
@@ -28,12 +28,12 @@ def count_outcomes(step: int) -> Counter[str]:
             assert "does not allow it" in str(error) or "cannot be written" in str(error), name
             counts["refused"] += 1
             continue
-        runtime, call = session_runner(proto)
+        opened = open_runtime(proto)
         inputs = {value.name for value in proto.graph.input}
-        outputs = call({key: value for key, value in feeds.items() if key in inputs})
-        with failed.collect(f"{name}, {runtime}"):
+        outputs = opened.run({key: value for key, value in feeds.items() if key in inputs})
+        with failed.collect(f"{name}, {opened.name}"):
             expected.assert_runtime_agrees(outputs, name)
-        counts[runtime.split()[0]] += 1
+        counts[opened.name.split()[0]] += 1
     assert not failed, "\n".join(failed)
     return counts
 

@@ -13,7 +13,7 @@ from pulse.errors import CopyError, InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.program.streams.state import State
-from pulse.runtimes.onnxruntime import RuntimeProgram, session_runner
+from pulse.runtimes.onnxruntime import RuntimeProgram, open_runtime
 from streaming import Session
 from tests.interrupted_streams import are_equal_outputs, count_outcomes
 from tests.interruption import Unit, everywhere, interrupt_call
@@ -151,7 +151,7 @@ def test_an_operation_that_raises_changes_nothing() -> None:
 def test_a_push_that_raises_in_a_runtime_is_undone() -> None:
     model = pulsed_model("windows")
     proto = model.to_onnx()
-    _, run = session_runner(proto)
+    run = open_runtime(proto).run
     loud = Counter[str]()
 
     def run_or_raise(feeds: Mapping[str, Array]) -> Mapping[str, Array]:
