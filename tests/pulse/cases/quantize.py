@@ -68,7 +68,7 @@ def dequantize() -> Iterator[Case]:
 
 
 def contributed() -> Iterator[Case]:
-    """Onnxruntime's own operators, which its quantiser writes for 16 bits: one scale, and one for each entry of an axis."""
+    """Onnxruntime's own operators, which its quantiser writes for 16 bits: one scale, and one per entry."""
     x = floats("x", 2, 3, 5) * 50
     for kind in (np.uint8, np.int8, np.uint16, np.int16):
         one = {"s": np.float32(0.25), "z": kind(3)}
