@@ -2,17 +2,18 @@
 
 import gc
 
-from pulse.support.collector import collect_rarely
-
 
 def main() -> None:
     """Run the command ``pulse``."""
+    from streaming.cli.signals import end_on_signals
+
+    end_on_signals()  # first, as the imports take long enough for Ctrl-C
+    from pulse.support.collector import collect_rarely
+
     collect_rarely()  # before the imports, whose objects nearly all stay alive
     from streaming.cli.commands import app
-    from streaming.cli.signals import end_on_signals
     from streaming.cli.standard_output import show_any_name
 
-    end_on_signals()
     show_any_name()
     try:
         app()

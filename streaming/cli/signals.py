@@ -27,7 +27,8 @@ def watch_interrupts() -> Generator[list[int]]:
     A compiler may lose that exception and raise another one later; the list still has it.
     """
     numbers: list[int] = []
-    if not _is_in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    usual = signal.getsignal(signal.SIGINT)
+    if not _is_in_main_thread() or usual not in (signal.default_int_handler, _terminate):
         yield numbers
         return
 
@@ -40,7 +41,7 @@ def watch_interrupts() -> Generator[list[int]]:
     try:
         yield numbers
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, usual)
 
 
 @contextmanager
@@ -68,8 +69,13 @@ def gather_signals() -> Generator[list[int]]:
 
 
 def end_on_signals() -> None:
-    """End as other commands do: SIGTERM and a closed terminal remove half-written files; a closed pipe kills."""
+    """End as other commands do: SIGTERM and a closed terminal remove half-written files; a closed pipe kills.
+
+    Ctrl-C ends without a message until ``watch_interrupts`` takes it: nothing has begun.
+    """
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _terminate)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _terminate)
     if hasattr(signal, "SIGPIPE"):

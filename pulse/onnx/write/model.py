@@ -31,6 +31,7 @@ from pulse.onnx.write.graph import GraphWriter, value_info
 from pulse.onnx.write.kernel_types import widen_types
 from pulse.onnx.write.walk import check_writers, write_graph
 from pulse.pulsify.network import PulsedNetwork
+from pulse.support.printable import printable
 from pulse.typed import TypedNetwork
 from pulse.version import __version__
 
@@ -100,7 +101,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
     ]
     written = helper.make_graph(
         writer.nodes,
-        model.title or "model",
+        printable(model.title) or "model",
         input_infos,
         results,
         list(writer.constants.values()),
@@ -177,7 +178,7 @@ class _Export:
         port_names = {value.name for value in (*inputs, *results)}
         graph = helper.make_graph(
             writer.nodes,
-            model.title or "model",
+            printable(model.title) or "model",
             inputs,
             results,
             list(writer.constants.values()),

@@ -15,7 +15,7 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from pulse.runtimes.tract import has_tract
 from streaming.builtin import model_path, noisy_path
 from streaming.reports import exporting_offline
-from tests.streaming.command import pulse, refusal, report
+from tests.streaming.command import features, pulse, refusal, report
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -163,3 +163,13 @@ def test_a_model_is_not_replaced_by_its_export() -> None:
     for source in ("in.onnx", "recipe.toml"):
         assert "in.onnx: is the input; write to another file" in refusal("convert", source, "-o", "in.onnx")
     assert Path("in.onnx").read_bytes() == model
+
+
+@pytest.mark.parametrize("name", ["m\udcff.onnx", "two\nlines.onnx"], ids=["not-utf-8", "line-break"])
+@pytest.mark.parametrize("options", [["-o", "out.onnx"], ["--triton", "folder"]], ids=["onnx", "triton"])
+def test_a_model_of_any_file_name_is_exported(name: str, options: list[str]) -> None:
+    """ONNX stores the name of the model as UTF-8."""
+    features(name)
+    assert "equal: every frame" in pulse("convert", name, *options).stdout
+    (path,) = [*Path("folder").rglob("*.onnx"), *Path().glob("out.onnx")]
+    assert onnx.load(path).graph.name == name.removesuffix(".onnx").encode("unicode_escape").decode()

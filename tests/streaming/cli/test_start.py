@@ -39,6 +39,32 @@ def test_an_error_is_one_line_and_code_2() -> None:
     assert result.stderr == "error: none.onnx: no such file; check the path\n"
 
 
+@pytest.mark.parametrize("module", ["pulse", "typer", "streaming.cli.standard_output"])
+def test_an_interrupt_while_it_starts_ends_the_command(module: str) -> None:
+    result = python(
+        "import os, signal, sys; sys.argv = ['pulse', 'convert']\n"
+        "class Interrupting:\n"
+        "    def find_spec(name, *_):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting)\n"
+        "from streaming.cli import main; main()"
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
+def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
+    """As in the background of a script."""
+    result = python(
+        "import signal, sys; sys.argv = ['pulse', '--version']\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "from streaming.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_an_interrupt_that_a_compiler_lost_ends_the_command() -> None:
     """Numba may turn KeyboardInterrupt into another error."""
     result = python(
