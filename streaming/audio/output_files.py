@@ -10,7 +10,7 @@ from pulse.interface import Port
 from pulse.support.record import record
 from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import AudioSource, Clipping
-from streaming.audio.pipes import TableStream
+from streaming.audio.pipes import ArrayStream, TableStream
 from streaming.audio.resampling import Resampler
 from streaming.audio.target import Target
 
@@ -85,7 +85,9 @@ class FramesOutput:
     @property
     def event_count(self) -> int | None:
         """The number of events; None if frames are written."""
-        return None if isinstance(self._file, FramesFile | TableStream) else self._file.event_count
+        return (
+            None if isinstance(self._file, FramesFile | TableStream | ArrayStream) else self._file.event_count
+        )
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
         """Write the ready frames of one stream, if it has any."""

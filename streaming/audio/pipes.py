@@ -1,11 +1,13 @@
-"""Audio and frames in pipes, read and written as they arrive: raw samples and WAV, and frames as a table."""
+"""Audio and frames in pipes, read and written as they arrive: raw samples and WAV, and frames as a table or array."""
 
 import os
 import select
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from io import FileIO
+from io import BytesIO, FileIO
+
+import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
@@ -158,6 +160,43 @@ class TableStream(NotCopyable):
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+
+class ArrayStream(NotCopyable):
+    """Writes frames as one array, as in a .npy, when the ``with`` block ends without error; its head has their number.
+
+    name        the name in messages
+    descriptor  is closed at the end of the ``with`` block
+    axis        the time axis; None for a tensor without time, of which the last one is written
+    """
+
+    copy_error_reason = "it writes one array; make another one"
+
+    def __init__(self, name: str, descriptor: int, axis: int | None) -> None:
+        self._name, self._axis = name, axis
+        self._file = _Descriptor(descriptor, "wb")
+        self._pieces: list[Array] = []
+
+    def write(self, frames: Array) -> None:
+        """Append frames; a tensor without time replaces the previous one."""
+        if self._axis is None:
+            self._pieces.clear()
+        self._pieces.append(frames.copy())
+
+    def __enter__(self) -> "ArrayStream":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None and self._pieces:
+                data = BytesIO()
+                np.save(
+                    data,
+                    np.concatenate(self._pieces, self._axis) if self._axis is not None else self._pieces[0],
+                )
+                self._file.put(data.getvalue(), self._name)
+        finally:
+            self._file.close()
 
 
 class _Descriptor(FileIO):

@@ -13,7 +13,7 @@ from streaming.audio.encodings import ENCODINGS, Encoding
 from streaming.audio.files import AudioWriter
 from streaming.audio.frame_files import WRITABLE, FramesFile
 from streaming.audio.interfaces import AudioSink
-from streaming.audio.pipes import StreamWriter, TableStream
+from streaming.audio.pipes import ArrayStream, StreamWriter, TableStream
 from streaming.audio.source import is_stream
 from streaming.audio.wav_stream import StreamFormat
 from streaming.files.atomic import kind_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STANDARD_OUTPUT = "standard output"
 OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-STREAMED = ("wav", "raw", "csv")
+STREAMED = ("wav", "raw", "csv", "npy")
 """The formats that can be written to a pipe."""
 
 
@@ -38,6 +38,7 @@ class Target:
     encoding      libsndfile's name of the encoding; None for the source's
     streamed      whether output is written as it is ready, to a descriptor
     descriptor    the descriptor of standard output
+    array         whether frames in a stream are written as one array, a .npy, instead of a table
     events        the detector of the events to write in place of frames; None to write frames
     event_suffix  the format of events, as a suffix without its dot
     source        the name of the audio file, for formats of events that contain it
@@ -48,14 +49,25 @@ class Target:
     encoding: str | None = None
     streamed: bool = False
     descriptor: int | None = None
+    array: bool = False
     events: "DetectorChoice | None" = None
     event_suffix: str = "jsonl"
     source: str = "sound"
 
     @classmethod
-    def of_frames(cls, path: Path) -> "Target":
-        """Create a target for frames in a file."""
-        return cls(path)
+    def of_frames(cls, path: Path, suffix: str | None = None) -> "Target":
+        """Create a target for frames: a file, or a pipe, which gets a table if no suffix says otherwise.
+
+        suffix  a format that overrides the suffix of a pipe: csv or npy
+        Raises  InputError: no such format of frames
+        """
+        streamed = is_stream(path)
+        word = (suffix or path.suffix.removeprefix(".") or ("csv" if streamed else "")).lower()
+        if f".{word}" not in WRITABLE:
+            kind = f".{word}" if word else kind_of(path)
+            raise InputError(f"{_name(path)}: frames are written as {' or '.join(WRITABLE)}, not {kind}")
+        _require_suffix(path, word, streamed)
+        return cls(path, streamed=streamed, array=word == "npy")
 
     @classmethod
     def of_events(
@@ -106,16 +118,14 @@ class Target:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
             )
-        if frames and not streamed and path.suffix.lower() != f".{word}":
-            raise InputError(
-                f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
-            )
+        if frames:
+            _require_suffix(path, word, streamed)
         if encoding is not None and audio_format is None:
             raise InputError(f"{spell('encoding', encoding)}: {_name(path)} takes frames, which have none")
         parsed = None if encoding is None or audio_format is None else audio_format.parse_encoding(encoding)
         if streamed and parsed is not None:
             _stream_encoding(parsed)
-        return cls(path, audio_format, parsed, streamed, descriptor)
+        return cls(path, audio_format, parsed, streamed, descriptor, array=word == "npy")
 
     @property
     def is_audio(self) -> bool:
@@ -144,7 +154,9 @@ class Target:
         stream_format = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
         return StreamWriter(self.name, self._open(), stream_format, wav=self.audio_format.name != "RAW")
 
-    def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
+    def frames_writer(
+        self, port: Port, rate_hz: float | None
+    ) -> "FramesFile | TableStream | ArrayStream | EventsOutput":
         """Open a writer of an output's frames, or of the events in them; ``rate_hz`` is in frames of the symbol.
 
         Raises InputError: the target cannot be opened, or the output has no events
@@ -153,6 +165,8 @@ class Target:
             from streaming.events.events_output import EventsOutput
 
             return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
+        if self.streamed and self.array:
+            return ArrayStream(self.name, self._open(), port.axis)
         frames_hz = port.frames_hz(rate_hz)
         if self.streamed:
             return TableStream(self.name, self._open(), port.axis, frames_hz)
@@ -175,6 +189,14 @@ class Target:
 
 def _name(path: Path) -> str:
     return STANDARD_OUTPUT if str(path) in OUTPUT_NAMES else str(path)
+
+
+def _require_suffix(path: Path, word: str, streamed: bool) -> None:
+    """Raise InputError if a file of frames has not the suffix of its format."""
+    if not streamed and path.suffix.lower() != f".{word}":
+        raise InputError(
+            f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
+        )
 
 
 def _stream_encoding(subtype: str) -> Encoding:

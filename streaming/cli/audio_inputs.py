@@ -74,11 +74,8 @@ def open_audio_inputs(
         else:
             by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
     unrouted = [name for name in names if name not in routes]
-    if unrouted and source is None:
-        raise InputError(
-            f"{title}: no source for input {', '.join(unrouted)}; give "
-            + " ".join(f"--in {name}=SOURCE" for name in unrouted)
-        )
+    if source is None:
+        _refuse_unrouted(title, unrouted)
     if unrouted:
         by_source.setdefault(str(source), {}).update(dict.fromkeys(unrouted, choice))
     routed: list[RoutedAudio] = []
@@ -95,6 +92,31 @@ def open_audio_inputs(
         )
         paths.append(Path(path))
     return AudioInputs(routed, arrays, paths)
+
+
+def read_array_inputs(program: Program, texts: Sequence[str]) -> tuple[dict[str, Array], list[Path]]:
+    """Return the arrays of all inputs, and their files.
+
+    texts   routes to .npy or .npz files
+    Raises  InputError: a file cannot be read, or an input has none
+    """
+    arrays: dict[str, Array] = {}
+    paths: list[Path] = []
+    for route in parse_routes(texts, program).values():
+        path = Path(route.source)
+        arrays |= read_arrays(path, [route.name])
+        paths.append(path)
+    _refuse_unrouted(program.model.title, [port.name for port in program.inputs if port.name not in arrays])
+    return arrays, paths
+
+
+def _refuse_unrouted(title: str, names: Sequence[str]) -> None:
+    """Raise InputError if there are inputs without a source."""
+    if names:
+        raise InputError(
+            f"{title}: no source for input {', '.join(names)}; give "
+            + " ".join(f"--in {name}=SOURCE" for name in names)
+        )
 
 
 def _require_channels(reader: AudioSource, channels_by_input: Mapping[str, Channels], inputs: int) -> None:

@@ -58,7 +58,7 @@ class AudioOptions:
         _option(
             "--format",
             metavar="FORMAT",
-            help="Format of OUT, if its name does not determine it: wav, flac …; raw or csv for a pipe.",
+            help="Format of OUT, if its name does not determine it: wav, flac …; raw, csv or npy for a pipe.",
         ),
     ] = None
     subtype: Annotated[

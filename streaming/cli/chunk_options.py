@@ -92,4 +92,5 @@ def _parse_value(text: str) -> Any:
     path = Path(text)
     if path.suffix.lower() == ".npy":
         return read_arrays(path, [text])[text]
+    text = text.replace("True", "true").replace("False", "false")  # as Python writes them
     return json.loads(text if text.startswith("[") or "," not in text else f"[{text}]")

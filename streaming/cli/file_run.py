@@ -14,7 +14,7 @@ from streaming.audio.source import is_stream
 from streaming.audio.target import OUTPUT_NAMES, Target
 from streaming.audio.wav_stream import StreamFormat
 from streaming.builtin import noisy_path
-from streaming.cli.audio_inputs import open_audio_inputs
+from streaming.cli.audio_inputs import open_audio_inputs, read_array_inputs
 from streaming.cli.run_request import RunRequest
 from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
@@ -29,27 +29,36 @@ def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> File
 
     Raises InputError: a file cannot be read or written, or does not fit the model
     """
-    if request.has_frames and request.read is not None:
-        return _run_frames(opened, program, request, request.read)
+    if request.has_frames:
+        return _run_frames(opened, program, request)
     return _run_audio(opened, program, request)
 
 
-def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, source: Path) -> FileReport:
-    arrays = read_arrays(source, [port.name for port in program.inputs])
+def _run_frames(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
+    if request.read is None:
+        arrays, sources = read_array_inputs(program, request.audio.in_routes or ())
+    else:
+        sources = [request.read]
+        arrays = read_arrays(request.read, [port.name for port in program.inputs])
     streaming = (port for port in program.outputs if port.streams)
     name = request.audio.output
     output = next(streaming, program.outputs[0]) if name is None else find_output(program, name)
     events = request.events
     path = request.target or Path(f"{opened.title}-{'out.npy' if events is None else 'events.csv'}")
-    target = Target.of_frames(path) if events is None else Target.of_events(path, events, source.stem)
-    refuse_same([source], [path])
-    if events is not None:
-        target = _with_stdout(target, text=True)
-    with progress(f"{source.name} -> {path.name}", not target.is_terminal) as advance:
+    word = request.audio.format_name
+    if events is None:
+        target = Target.of_frames(path, word)
+    else:
+        target = Target.of_events(path, events, sources[0].stem, word)
+    if not target.streamed:
+        refuse_same(sources, [path])
+    target = _with_stdout(target, text=not target.array)
+    title = f"{', '.join(source.name for source in sources)} -> {path.name}"
+    with progress(title, not target.is_terminal) as advance:
         deadline_s = opened.deadline_s(program.pulse)
         write = OutputRoute((output,), target)
         result = stream_arrays(program, arrays, write, opened.rate_hz, deadline_s, advance)
-    return FileReport(opened, program, result, str(source), str(path), [output.name])
+    return FileReport(opened, program, result, ", ".join(map(str, sources)), str(path), [output.name])
 
 
 def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:

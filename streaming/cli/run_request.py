@@ -10,6 +10,7 @@ from streaming.audio.source import is_audio_source, is_stream
 from streaming.builtin import noisy_path
 from streaming.cli.audio_options import AudioOptions
 from streaming.cli.live_options import LiveOptions
+from streaming.cli.spelling import names_given
 from streaming.files.atomic import refuse_same
 
 if TYPE_CHECKING:
@@ -39,9 +40,11 @@ class RunRequest:
 
     @property
     def has_frames(self) -> bool:
-        """Whether frames are read instead of audio."""
-        path = self.read
-        return path is not None and path.suffix.lower() in READABLE and not self.audio.in_routes
+        """Whether frames are read instead of audio: by IN, or by all ``--in``."""
+        routes = self.audio.in_routes
+        if not routes:
+            return self.read is not None and self.read.suffix.lower() in READABLE
+        return self.source is None and all(text.lower().endswith(READABLE) for text in routes)
 
     def refuse_live(self, live: LiveOptions) -> None:
         """Raise InputError for options that exclude --live."""
@@ -63,22 +66,30 @@ class RunRequest:
         """Raise InputError for options that need --live."""
         self._refuse_events()
         audio = self.audio
-        if live != LiveOptions():
-            raise InputError("the options of the panel Live need --live")
+        names = names_given(live)
+        if names:
+            raise InputError(
+                f"{', '.join(names)}: only for live audio; add --live, or omit {_pronoun(names)}"
+            )
         if audio.out_routes and not (self.target is None and audio.output is None and self.events is None):
             raise InputError("--out names outputs and their files: omit OUT, --output and --events")
         if not self.has_frames:
             return
-        if audio.raw or audio.format_name or audio.subtype:
-            raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for audio")
+        name = self.read or ", ".join(audio.in_routes or ())
+        if audio.raw or audio.subtype:
+            raise InputError(f"{name}: holds frames; --raw and --subtype are for audio")
         if audio.out_routes:
-            raise InputError(f"{self.read}: holds frames; --out is for audio, give OUT and --output")
+            raise InputError(f"{name}: holds frames; --out is for audio, give OUT and --output")
 
     def _refuse_events(self) -> None:
         if self.events is not None and self.model is None:
             raise InputError(
                 "--events: the built-in denoiser has no probabilities; give a model before the audio"
             )
+
+
+def _pronoun(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def sort_paths(

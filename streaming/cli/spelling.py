@@ -1,6 +1,7 @@
 """The command-line options of the parameters of ``pulse.stream`` and of live runs."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from importlib import import_module
 from inspect import signature
 from shlex import quote
@@ -61,6 +62,23 @@ def option_names(parameter: str, option: Any) -> list[str]:
     declared = (option.default, *(getattr(option, "param_decls", None) or ()))
     names = [name for name in declared if isinstance(name, str)]
     return names or [f"--{parameter.replace('_', '-')}"]
+
+
+def names_given(options: Any) -> list[str]:
+    """Return the options of a group that do not have their default, as the user gives them.
+
+    options  the dataclass of the group, as the command receives it
+    """
+    annotations = {
+        name: parameter.annotation for name, parameter in signature(type(options)).parameters.items()
+    }
+    names: list[str] = []
+    for field in fields(options):
+        if getattr(options, field.name) != field.default:
+            (option,) = annotations[field.name].__metadata__
+            *_, name = option_names(field.name, option)[0].split("/")
+            names.append(name)
+    return names
 
 
 def option_of(parameter: str) -> str:

@@ -32,13 +32,18 @@ def kind_of(path: Path) -> str:
     return "a folder" if path.is_dir() else path.suffix or "this"
 
 
+def require_replaceable(path: Path) -> None:
+    """Raise InputError if a path exists and is not a file, such as a folder, a device or a pipe, or a link to one."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
+
+
 def create_temporary_file(path: Path) -> Path:
     """Create an empty file in the folder of ``path`` to write to first, with the permissions of any new file.
 
     Raises InputError: the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
     """
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
+    require_replaceable(path)
     part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
         part.touch(exist_ok=False)

@@ -22,7 +22,7 @@ from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.support.wording import spell
 from pulse.version import __version__
 from streaming.compilation.preparation import kernel_preparation
-from streaming.files.atomic import kind_of
+from streaming.files.atomic import kind_of, require_replaceable
 from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.timed_proof import TimedProof, time_proof
 
@@ -92,11 +92,12 @@ def compile_to_file(
     choice   the streams of the proof; None for no proof
     specialisation  the effect of specialised kernels, for the report
     Raises   WriteError: inner wires are fetched, or the file cannot be written; InputError: a name that does not end
-             in .pulse
+             in .pulse, or one of a device
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
     if path.suffix.lower() != SUFFIX:
         raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
+    require_replaceable(path)
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
         model = program.network if program.activations == "f32" else opened.pulsify()

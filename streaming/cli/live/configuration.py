@@ -102,9 +102,16 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
     Raises InputError: there is no such format of events
     """
     if request.events is None:
-        return None if options.frames is None else Target.of_frames(options.frames)
+        return None if options.frames is None else _file_of_frames(options.frames)
     name = "microphone" if request.source is None else request.source.stem
     return Target.of_events(options.frames or Path("-"), request.events, name)
+
+
+def _file_of_frames(path: Path) -> Target:
+    target = Target.of_frames(path)
+    if target.streamed:
+        raise InputError(f"--frames {path}: frames of a live run are written to a .csv or .npy; name a file")
+    return target
 
 
 def frames_port(program: Program, request: RunRequest) -> Port:

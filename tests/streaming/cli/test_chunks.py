@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 import soundfile
+from onnx import TensorProto
 
 from tests.noise import normal_noise
 from tests.pulse.cases.build import node
@@ -165,3 +166,20 @@ def test_a_dim_of_streams_has_size_one() -> None:
 )
 def test_bad_options_of_chunks_are_refused(options: list[str], message: str) -> None:
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)
+
+
+@pytest.mark.parametrize(
+    "words", [("true", "false"), ("True", "False"), ("[True]", "[False]"), ("1", "0")], ids=str
+)
+def test_a_truth_value_is_written_as_in_json_or_python(words: tuple[str, str]) -> None:
+    """A state says whether a chunk is the first, which gives zeros."""
+    np.save("x.npy", normal_noise(1, 5, 4))
+    wires = [node("Where", "first zero x", "y"), node("And", "first never", "first_out")]
+    shapes = {"x": [1, "time", 4], "first": [1]}, {"y": [1, "time", 4], "first_out": [1]}
+    model = models.build(wires, *shapes, {"zero": np.float32(0), "never": np.array([False])})
+    for value in (model.graph.input[1], model.graph.output[1]):
+        value.type.tensor_type.elem_type = TensorProto.BOOL
+    path = save_model("marked", model)
+    for word, frames in zip(words, (4, 5)):
+        pulse("run", path, "x.npy", "y.npy", "--pulse", "1", "--initial", f"first={word}")
+        assert np.count_nonzero(np.load("y.npy").any(-1)) == frames

@@ -134,6 +134,17 @@ def test_a_wrong_program_is_not_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert [path.name for path in tmp_path.iterdir()] == ["out.pulse"]
 
 
+@pytest.mark.parametrize("target", ["/dev/null", "/dev/full", "folder"])
+def test_a_link_to_a_device_or_a_folder_is_not_replaced(target: str) -> None:
+    """As ``convert`` refuses it."""
+    Path("folder").mkdir()
+    for command, name in (("compile", "out.pulse"), ("convert", "out.onnx")):
+        Path(name).symlink_to(target)
+        message = f"error: {name}: is not a file that can be replaced; give the name of a file\n"
+        assert refusal(command, "-o", name) == message
+        assert Path(name).is_symlink()
+
+
 def test_a_recipe_is_one_file_from_sound_to_sound() -> None:
     Path("recipe.toml").write_text(
         'rate = 8000\n[[stage]]\nstft = { n_fft = 64, hop = 32, window = "sqrt_hann" }\n'
