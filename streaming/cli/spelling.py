@@ -70,7 +70,7 @@ def names_given(options: Any) -> list[str]:
     options  the dataclass of the group, as the command receives it
     """
     annotations = {
-        name: parameter.annotation for name, parameter in signature(type(options)).parameters.items()
+        name: parameter.annotation for name, parameter in signature(options.__class__).parameters.items()
     }
     names: list[str] = []
     for field in fields(options):

@@ -94,6 +94,11 @@ class GraphWriter:
             self.constants[key] = numpy_helper.from_array(dense, self.names.new(name))
         return self.constants[key].name
 
+    def read_constants(self) -> list[TensorProto]:
+        """Return the constants that a node reads, in bodies too; onnxruntime warns of others."""
+        names = _names_read(self.nodes)
+        return [tensor for tensor in self.constants.values() if tensor.name in names]
+
     def add_state(self, name: str, initial: Array) -> str:
         """Add an input whose first value is ``initial``; ``keep`` sets its next value."""
         input_name = self.names.new(name)
@@ -127,6 +132,18 @@ class GraphWriter:
         for value, name in copies:
             self.add("Identity", [new_names.get(value, value)], [name])
         return new_names
+
+
+def _names_read(nodes: Iterable[NodeProto]) -> set[str]:
+    """Return the names of wires that nodes read, and the outputs of bodies."""
+    names: set[str] = set()
+    for node in nodes:
+        names.update(node.input)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                names |= _names_read(attribute.g.node)
+                names.update(value.name for value in attribute.g.output)
+    return names
 
 
 def rename(nodes: Iterable[NodeProto], names: Mapping[str, str]) -> None:

@@ -104,7 +104,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
         printable(model.title) or "model",
         input_infos,
         results,
-        list(writer.constants.values()),
+        writer.read_constants(),
         value_info=inside,
     )
     imports = [helper.make_opsetid("", writer.opset)]
@@ -181,7 +181,7 @@ class _Export:
             printable(model.title) or "model",
             inputs,
             results,
-            list(writer.constants.values()),
+            writer.read_constants(),
             value_info=self._wires(port_names),
         )
         imports = [helper.make_opsetid("", writer.opset)]

@@ -10,6 +10,7 @@ import pytest
 from onnx import defs
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
+import pulse
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array
@@ -23,8 +24,10 @@ from pulse.ops.norm import LayerNorm
 from pulse.ops.op import Env
 from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
+from pulse.program.whole_stream import stream_whole
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.chunks import models
 from tests.pulse.onnx.write.file_proof import assert_file_streams, assert_model_streams, kinds, read_metadata
 from tests.pulse.onnx.write.small_models import causal, chain
 from tests.pulse.plain_ops import PointwiseOp
@@ -240,3 +243,25 @@ def test_a_file_is_saved_or_refused(tmp_path: object) -> None:
     assert onnx.load(tmp_path / "out.onnx") == pulsed.to_onnx()
     with pytest.raises(WriteError, match="cannot be written"):
         pulsed.save(tmp_path / "none" / "out.onnx")
+
+
+@pytest.mark.parametrize("value", [0, -0.0, 0.5, -2])
+def test_a_file_has_no_constants_that_nothing_reads(value: float) -> None:
+    """The first values of states are in the metadata; a file that has them as constants too is read alike."""
+    chunking = pulse.Chunking(initial={"h": value})
+    proto = pulse.load(models.gru(), chunking=chunking).pulsify().to_onnx()
+    assert {tensor.name for tensor in proto.graph.initializer} <= {
+        name for node in proto.graph.node for name in node.input
+    }
+    older = onnx.ModelProto()
+    older.CopyFrom(proto)
+    older.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.full((1, 1, 3), value, np.float32), "h.initial")
+    )
+    x = floats("x", 1, 7, 4)
+    outputs = [
+        stream_whole(pulse.load(file).compile(backend="numpy"), {"x": x})["y"] for file in (proto, older)
+    ]
+    np.testing.assert_array_equal(*outputs)
+    expected = models.stream(models.gru(), initial={"h": value}, backend="numpy")
+    np.testing.assert_allclose(outputs[0], stream_whole(expected, {"x": x})["y"], 1e-5, 1e-6)
