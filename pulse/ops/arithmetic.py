@@ -180,7 +180,9 @@ class PerturbedArithmetic(WideArithmetic):
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
             is_exact = all(where is False for where in recorded.rounded)
-            scales = self._constant_scales(index, op, inputs) if self._constant_scales else {}
+            scales: Mapping[int, Array] = (
+                self._constant_scales(index, op, inputs) if self._constant_scales else {}
+            )
             inputs = [
                 x + scales[slot] * (self._noisy(np.ones_like(x), dtype, True) - 1.0)
                 if slot in scales

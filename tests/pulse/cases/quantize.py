@@ -67,7 +67,7 @@ def dequantize() -> Iterator[Case]:
     yield from cases("QuantizeLinear_and_back", both_ways, {"x": floats("x", 3, 4)}, steps, (13,), {"x": 0})
 
 
-def contributed() -> Iterator[Case]:
+def quantisers_of_onnxruntime() -> Iterator[Case]:
     """Onnxruntime's own operators, which its quantiser writes for 16 bits: one scale, and one per entry."""
     x = floats("x", 2, 3, 5) * 50
     for kind in (np.uint8, np.int8, np.uint16, np.int16):
@@ -271,7 +271,7 @@ def pools() -> Iterator[Case]:
 ALL = (
     quantize,
     dequantize,
-    contributed,
+    quantisers_of_onnxruntime,
     dynamic,
     products,
     convolutions,

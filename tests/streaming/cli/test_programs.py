@@ -136,7 +136,7 @@ def test_a_wrong_program_is_not_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("target", ["/dev/null", "/dev/full", "folder"])
 def test_a_link_to_a_device_or_a_folder_is_not_replaced(target: str) -> None:
-    """As ``convert`` refuses it."""
+    """The two commands refuse it alike."""
     Path("folder").mkdir()
     for command, name in (("compile", "out.pulse"), ("convert", "out.onnx")):
         Path(name).symlink_to(target)

@@ -53,7 +53,7 @@ def test_an_interrupt_while_it_starts_ends_the_command(module: str) -> None:
 
 
 def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
-    """As in the background of a script."""
+    """A script ignores it for what runs in the background."""
     result = python(
         "import signal, sys; sys.argv = ['pulse', '--version']\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
