@@ -139,6 +139,10 @@ def test_clipping_is_reported() -> None:
     [
         ("in.wav out.wav --live --format wav", "exclude --live"),
         ("--live --subtype float", "--subtype is for the file"),
+        (
+            "in.wav out.wav --live --frames -",
+            "--frames -: frames of a live run are written to a .csv or .npy",
+        ),
     ],
 )
 def test_formats_of_files_are_refused_for_a_live_run(arguments: str, message: str) -> None:
