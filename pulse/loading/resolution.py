@@ -11,8 +11,9 @@ from pulse.chunks.chunking import CallPlan, Chunking
 from pulse.declutter.interpolation import with_interpolation
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
+from pulse.loading.batch_symbols import certain_batch_symbols, symbols_of
 from pulse.loading.half_precision import with_f32_for_f16
-from pulse.loading.sizes import CallSizes, certain_batch_symbols, find_call_sizes, symbols_of
+from pulse.loading.sizes import CallSizes, find_call_sizes
 from pulse.metadata import is_exported
 from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.support.budget import count_spending

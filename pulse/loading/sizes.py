@@ -1,19 +1,17 @@
-"""Symbols of a model's inputs that count streams or the frames of a chunk, and the sizes that they get."""
+"""The sizes of one call of a model of chunks with symbols."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
+from functools import cached_property
 
 from pulse.chunks.axes import time_axis
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
-from pulse.models import Model, TypedModel
+from pulse.loading.batch_symbols import chunk_batch_symbols, known_dims, symbols_of, user_times
+from pulse.models import Model
 from pulse.support.record import record
 from pulse.support.wording import spell
-
-_COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
-"""Names of dims that count streams, not frames."""
 
 
 @record
@@ -30,44 +28,10 @@ class CallSizes:
     symbol: str | None
 
 
-def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
-    """Return the symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
-    dims = [dim for name in (model.inputs if names is None else names) for dim in _dims(model, name)]
-    return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
-
-
-def certain_batch_symbols(model: Model | TypedModel, symbol: str | None) -> list[Symbol]:
-    """Return the symbols of an offline model that certainly count streams.
-
-    Such a symbol has a matching name, comes first in the shape of an input in which another symbol can be time, and
-    never comes after another symbol. ``symbol`` is the user's name of time.
-    """
-    shapes = [_dims(model, name) for name in model.inputs]
-
-    def other_symbols(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
-        return {other for dim in shape for other in dim.symbols} - {candidate}
-
-    def leads(shape: Sequence[TDim], candidate: Symbol) -> bool:
-        return shape[0] == TDim.of(candidate) and all(candidate not in dim.symbols for dim in shape[1:])
-
-    def counts(candidate: Symbol) -> bool:
-        if candidate.name == symbol or not _COUNTS_STREAMS.fullmatch(candidate.name):
-            return False
-        own_shapes = [shape for shape in shapes if any(candidate in dim.symbols for dim in shape)]
-        moving = [shape for shape in own_shapes if other_symbols(shape, candidate)]
-        times = {other for shape in moving for other in other_symbols(shape, candidate)}
-        return all(leads(shape, candidate) for shape in moving) and any(
-            not _COUNTS_STREAMS.fullmatch(other.name) for other in times
-        )
-
-    return [candidate for candidate in symbols_of(model) if counts(candidate)]
-
-
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
-    """Return whether a model takes chunks of any length, so that the length must be given."""
-    states = _states(model, chunking)
-    streams = [name for name in model.inputs if name not in states]
-    return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
+    """Return whether the pulse decides how a model is called: it takes chunks of any length, or may do so."""
+    call = _Call(model, chunking, symbol)
+    return call.is_chunked and (call.time is not None or bool(call.doubtful_inputs))
 
 
 def find_call_sizes(model: Model, chunking: Chunking, symbol: str | None) -> CallSizes | None:
@@ -77,28 +41,88 @@ def find_call_sizes(model: Model, chunking: Chunking, symbol: str | None) -> Cal
 
     Raises PulsifyError: the symbol of time, the pulse or another size is not known
     """
-    states = _states(model, chunking)
-    if not states and not chunking.is_chunked:
-        return None
-    streams = [name for name in model.inputs if name not in states]
-    time = _time(model, streams, symbol)
-    batch_symbols = _chunk_batch_symbols(model)
-    for other in symbols_of(model):
-        if other not in batch_symbols and other != time:
+    call = _Call(model, chunking, symbol)
+    return call.sizes() if call.is_chunked else None
+
+
+class _Call:
+    """One call of a model that may take chunks.
+
+    streams          the inputs that are not states
+    time             the symbol that counts the frames of a chunk; None if there is none
+    doubtful_inputs  inputs whose only symbol may count streams or frames, without another one that is time
+    """
+
+    def __init__(self, model: Model, chunking: Chunking, symbol: str | None) -> None:
+        self._model, self._chunking, self._symbol = model, chunking, symbol
+        self._batch = chunk_batch_symbols(model, chunking, symbol)
+        self._states = _states(model, chunking, self._batch)
+        self._streams = [name for name in model.inputs if name not in self._states]
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the model has states, or the user states that it takes chunks."""
+        return bool(self._states or self._chunking.is_chunked)
+
+    @cached_property
+    def time(self) -> Symbol | None:
+        """As given, or the only symbol that does not count streams. Raises PulsifyError: there are several."""
+        symbols = symbols_of(self._model, self._streams)
+        if self._symbol is not None and symbols:
+            for candidate in symbols:
+                if candidate.name == self._symbol:
+                    return candidate
+            names = ", ".join(candidate.name for candidate in symbols)
+            raise PulsifyError(f"no streaming input has a symbol {self._symbol}; the symbols are {names}")
+        times = user_times(self._model, self._chunking, None)
+        frames = [candidate for candidate in symbols if candidate in times] or [
+            candidate
+            for candidate in symbols
+            if candidate not in self._batch and not self._is_beside(candidate)
+        ]
+        if len(frames) > 1:
+            names = ", ".join(candidate.name for candidate in frames)
             raise PulsifyError(
-                f"{model.title}: the dim {other.name} has no size; give it with {spell('inputs')}"
+                f"{self._model.title}: several dims of a chunk have names ({names}): say which one counts its frames "
+                f"with {spell('symbol')}, and give the others sizes with {spell('inputs')}"
             )
-    sizes = dict.fromkeys(symbols_of(model), 1)
-    axes = {
-        name: axis
-        for name in streams
-        for axis, dim in enumerate(model.inputs[name].shape or ())
-        if dim is not None and time in dim.symbols
-    }
-    if time is not None:
+        return frames[0] if frames else None
+
+    @cached_property
+    def doubtful_inputs(self) -> list[str]:
+        """Streams with one symbol, which no state has, beside which no axis has the frames of the pulse."""
+        states = set(symbols_of(self._model, [name for name in self._model.inputs if name in self._states]))
+        return [
+            name
+            for name in self._streams
+            if len(symbols := symbols_of(self._model, [name])) == 1
+            and symbols[0] not in states
+            and name not in self._chunking.axes
+            and self._frames_of_call(name) != self._chunking.pulse
+        ]
+
+    def sizes(self) -> CallSizes:
+        """Return the sizes. Raises PulsifyError: see ``find_call_sizes``."""
+        model, chunking, time = self._model, self._chunking, self.time
+        for other in symbols_of(model):
+            if other not in self._batch and other != time:
+                raise PulsifyError(
+                    f"{model.title}: the dim {other.name} has no size; give it with {spell('inputs')}"
+                )
+        sizes = dict.fromkeys(symbols_of(model), 1)
+        if time is None:
+            if chunking.pulse is not None and self.doubtful_inputs:
+                raise self._doubt(self.doubtful_inputs[0])
+            return CallSizes(sizes, {}, self._symbol)
+        axes = {
+            name: axis
+            for name in self._streams
+            for axis, dim in enumerate(model.inputs[name].shape or ())
+            if dim is not None and time in dim.symbols
+        }
         main, axis = next(iter(axes.items()))
         if chunking.pulse is None:
-            pairs = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
+            pairs = " ".join(f"{name}={other}" for name, other in self._states.items()) or "none"
             raise PulsifyError(
                 f"{model.title}: takes chunks of any length and states ({pairs}): give the number of new frames of "
                 f"{main} in a chunk with {spell('pulse')}; if there are no states, {spell('states', {})}"
@@ -108,38 +132,51 @@ def find_call_sizes(model: Model, chunking: Chunking, symbol: str | None) -> Cal
                 f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
         sizes[time] = chunking.pulse + chunking.context.get(main, 0)
-    return CallSizes(sizes, axes, symbol if time is None else time.name)
+        return CallSizes(sizes, axes, time.name)
+
+    def _is_beside(self, candidate: Symbol) -> bool:
+        """Return whether the user gives another axis of an input with a symbol as its time axis."""
+        return any(
+            candidate in symbols_of(self._model, [name])
+            for name in self._chunking.axes
+            if name in self._streams
+        )
+
+    def _frames_of_call(self, name: str) -> int | None:
+        sizes, dtype = _sizes_with_ones(self._model, name), self._model.inputs[name].dtype
+        axis_and_reason = None if dtype is None else time_axis(sizes, dtype)
+        if axis_and_reason is None:
+            return None
+        return sizes[axis_and_reason[0]] - self._chunking.context.get(name, 0)
+
+    def _doubt(self, name: str) -> PulsifyError:
+        dims = known_dims(self._model, name)
+        axis = next(axis for axis, dim in enumerate(dims) if not dim.is_const)
+        shape = ",".join(map(str, _sizes_with_ones(self._model, name)))
+        return PulsifyError(
+            f"{name}: its dim {dims[axis]} may count streams or the frames of a chunk, which has no axis of "
+            f"{self._chunking.pulse} frames; give {spell('axes', {name: axis})} if it counts frames, "
+            f"{spell('inputs', {name: shape})} if it counts streams"
+        )
 
 
-def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
-    return [dim for dim in model.inputs[name].shape or () if dim is not None]
+def _sizes_with_ones(model: Model, name: str) -> list[int]:
+    """Return the sizes of an input with 1 for its symbols."""
+    return [int(dim) if dim.is_const else 1 for dim in known_dims(model, name)]
 
 
-def _chunk_batch_symbols(model: Model) -> set[Symbol]:
-    """Return the symbols of a model of chunks that count streams: by name, or first in a shape with other symbols."""
-    leading = {
-        symbol
-        for name in model.inputs
-        if len(symbols_of(model, [name])) > 1
-        for symbol in _dims(model, name)[0].symbols
-    }
-    return leading | {symbol for symbol in symbols_of(model) if _COUNTS_STREAMS.fullmatch(symbol.name)}
-
-
-def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
+def _states(model: Model, chunking: Chunking, batch_symbols: Collection[Symbol]) -> Mapping[str, str]:
     """State -> next value: the user's pairs, or pairs found by their names; and the file's variables."""
     variables = {variable.input: variable.output for variable in model.variables}
     if chunking.states is not None:
         return {**chunking.states, **variables}
-    batch_symbols = _chunk_batch_symbols(model)
     frames = [symbol for symbol in symbols_of(model) if symbol not in batch_symbols]
 
     def moves(name: str) -> bool:
-        return any(symbol in dim.symbols for dim in _dims(model, name) for symbol in frames)
+        return any(symbol in dim.symbols for dim in known_dims(model, name) for symbol in frames)
 
     def can_stream(name: str) -> bool:
-        sizes = [int(dim) if dim.is_const else 1 for dim in _dims(model, name)]
-        dtype = model.inputs[name].dtype
+        dtype, sizes = model.inputs[name].dtype, _sizes_with_ones(model, name)
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
     names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
@@ -153,22 +190,3 @@ def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
         signals=chunking.axes,
     )
     return {**{pair.input: pair.output for pair in candidates.pairs()}, **variables}
-
-
-def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
-    """Return the symbol that counts the frames of a chunk: as given, or the only one that does not count streams."""
-    symbols = symbols_of(model, streams)
-    if symbol is not None and symbols:
-        for candidate in symbols:
-            if candidate.name == symbol:
-                return candidate
-        names = ", ".join(candidate.name for candidate in symbols)
-        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {names}")
-    frames = [candidate for candidate in symbols if candidate not in _chunk_batch_symbols(model)]
-    if len(frames) > 1:
-        names = ", ".join(candidate.name for candidate in frames)
-        raise PulsifyError(
-            f"{model.title}: several dims of a chunk have names ({names}): say which one counts its frames with "
-            f"{spell('symbol')}, and give the others sizes with {spell('inputs')}"
-        )
-    return frames[0] if frames else None
