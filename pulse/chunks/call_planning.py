@@ -26,6 +26,7 @@ def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Can
         [name for name in outputs if name not in variable_names],
         fits=lambda name, other: inputs[name].agrees(outputs[other]),
         can_stream=lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
+        is_floating=lambda name: np.issubdtype(inputs[name].dtype, np.floating),
         signals=chunking.axes,
     )
 

@@ -29,6 +29,7 @@ class Candidates:
     outputs       likewise
     fits          whether an output can be the next value of an input: they have one type and shape
     can_stream    whether an input's shape can be that of a chunk of a stream
+    is_floating   whether an input has floating values; integers may be a length, a rate or an index as well
     shapes_known  whether they are, so that they may identify states that names do not
     signals       inputs that are not states, according to the user
     """
@@ -37,6 +38,7 @@ class Candidates:
     outputs: Sequence[str]
     fits: Callable[[str, str], bool]
     can_stream: Callable[[str], bool]
+    is_floating: Callable[[str], bool]
     shapes_known: bool = True
     signals: Collection[str] = ()
 
@@ -46,12 +48,13 @@ class Candidates:
         1. By name (``NAME_RULES``), type and shape being equal. Where the rule also fits a signal before and after,
            the input is a state if a word of its name says so or if its shape cannot be a chunk's; the model's first
            input is else the stream.
-        2. By shape, if all shapes are known: an input that cannot be a chunk, and the one output of its form.
+        2. By shape, if all shapes are known and no state has a name: a floating input that cannot be a chunk, and the
+           one output of its form.
 
-        Raises PulsifyError: an input may be a state or a stream, and nothing tells which.
+        Raises PulsifyError: an input may be a state, a stream or a constant, and nothing tells which.
         """
         by_name = self._pair_by_name()
-        by_shape = self._pair_by_shape({pair.input for pair in by_name}, {pair.output for pair in by_name})
+        by_shape = self._pair_by_shape(by_name)
         order = list(self.inputs)
         return tuple(sorted((*by_name, *by_shape), key=lambda pair: order.index(pair.input)))
 
@@ -88,7 +91,8 @@ class Candidates:
                 return other, rule
         return None
 
-    def _pair_by_shape(self, states: set[str], nexts: set[str]) -> list[CallState]:
+    def _pair_by_shape(self, by_name: Sequence[CallState]) -> list[CallState]:
+        states, nexts = {pair.input for pair in by_name}, {pair.output for pair in by_name}
         inputs = [name for name in self.inputs if name not in states]
         outputs = [name for name in self.outputs if name not in nexts]
         if not self.shapes_known or len(inputs) < 2 or len(outputs) < 2:
@@ -100,21 +104,36 @@ class Candidates:
             rivals = [other for other in inputs if fitting and self.fits(other, fitting[0])]
             if not fitting or name in self.signals:
                 continue
-            if not self.can_stream(name) and len(fitting) == len(rivals) == 1:
+            is_only = len(fitting) == len(rivals) == 1 and not states
+            if is_only and self.is_floating(name) and not self.can_stream(name):
                 pairs.append(CallState(name, fitting[0], "by shape"))
-            elif not self.can_stream(name) or (name != inputs[0] and not states):
+            elif not self.can_stream(name) or name != inputs[0]:
                 doubtful.append((name, fitting[rivals.index(name) % len(fitting)]))
         if doubtful:
-            self._refuse(doubtful, pairs)
+            self._refuse(doubtful, [*by_name, *pairs])
         return pairs
 
     def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[CallState]) -> NoReturn:
         every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
-        names = ", ".join(name for name, _ in doubtful)
+        names = [name for name, _ in doubtful]
+        streams = [name for name in names if self.can_stream(name)]
+        constants = [name for name in names if name not in streams]
         detected = ", ".join(map(str, pairs)) or "none"
+        roles = " or ".join(
+            role for role, members in (("a stream", streams), ("a constant", constants)) if members
+        )
+        ways = [f"name all states, as in {every}"]
+        if constants:
+            ways.append(f"give a constant its value, as in {spell('constants', {constants[0]: 'VALUE'})}")
+        others = {pair.input: pair.output for pair in pairs}
+        ways.append(
+            f"{spell('states', others)} if there are no others"
+            if others
+            else f"{spell('states', {})} if there are none"
+        )
         raise PulsifyError(
-            f"{names}: may be a state or a stream, and neither name nor shape decides (states found: {detected}); name "
-            f"all states, as in {every}; {spell('states', {})} if there are none"
+            f"{', '.join(names)}: may be a state or {roles}, and neither name nor shape decides (states found: "
+            f"{detected}); {'; '.join(ways)}"
         )
 
     def _inventory(self) -> str:

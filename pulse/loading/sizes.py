@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from functools import cached_property
 
+import numpy as np
+
 from pulse.chunks.axes import time_axis
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.states import Candidates
@@ -186,6 +188,7 @@ def _states(model: Model, chunking: Chunking, batch_symbols: Collection[Symbol])
         outputs,
         fits=lambda name, _: not moves(name),
         can_stream=can_stream,
+        is_floating=lambda name: np.issubdtype(model.inputs[name].dtype or np.float32, np.floating),
         shapes_known=False,
         signals=chunking.axes,
     )

@@ -233,6 +233,34 @@ def test_constants_that_do_not_fit_are_refused(constants: Mapping[str, object], 
         pulse.load(models.gru(), constants=["h"])  # pyright: ignore
 
 
+@pytest.mark.parametrize(
+    ("options", "states"),
+    [
+        ({"constants": {"gain": 2}}, ["h=hn"]),
+        ({"states": {"h": "hn"}}, ["h=hn"]),
+        ({"states": {"h": "hn", "gain": "level"}}, ["h=hn", "gain=level"]),
+    ],
+    ids=["a constant", "no others", "all states"],
+)
+def test_each_way_out_of_a_doubt_works(options: dict[str, Any], states: list[str]) -> None:
+    """A gain beside a state that is found by name: one of its outputs has its form."""
+    nodes = [
+        node("ReduceSum", "gain", "sum", keepdims=0),
+        node("Mul", "x sum", "louder"),
+        node("Add", "louder h", "y"),
+        node("Identity", "y", "hn"),
+        node("Add", "gain gain", "level"),
+    ]
+    inputs, outputs = {"x": [1, 1, 5], "h": [1, 1, 5]}, {"y": [1, 1, 5], "hn": [1, 1, 5]}
+    model = models.build(nodes, {**inputs, "gain": [2, 3]}, {**outputs, "level": [2, 3]})
+    message = 'gain: may be a state or a constant.*"gain": "level".*"gain": "VALUE".*states={"h": "hn"}'
+    with pytest.raises(PulsifyError, match=message):
+        pulse.load(model).pulsify()
+    chunks = models.stream(model, backend="numpy", **options).model.chunks
+    assert chunks is not None
+    assert list(map(str, chunks.states)) == states
+
+
 CACHED, GRU = models.cache_of_sound(), models.gru()
 
 

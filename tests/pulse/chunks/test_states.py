@@ -14,13 +14,22 @@ Shapes = Mapping[str, Sequence[int]]
 F = np.dtype(np.float32)
 
 
-def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
-    """Return the state pairs that are found in an f32 model."""
+def pairs_of(
+    inputs: Shapes, outputs: Shapes, signals: Sequence[str] = (), integers: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the state pairs that are found in a model of f32, but for these integers."""
+
+    def dtype_of(name: str) -> np.dtype:
+        return np.dtype(np.int64) if name in integers else F
+
     candidates = Candidates(
         list(inputs),
         list(outputs),
-        fits=lambda name, other: tuple(inputs[name]) == tuple(outputs[other]),
-        can_stream=lambda name: time_axis(inputs[name], F) is not None,
+        fits=lambda name, other: (
+            tuple(inputs[name]) == tuple(outputs[other]) and dtype_of(name) == dtype_of(other)
+        ),
+        can_stream=lambda name: time_axis(inputs[name], dtype_of(name)) is not None,
+        is_floating=lambda name: dtype_of(name) == F,
         signals=signals,
     )
     return {pair.input: pair.output for pair in candidates.pairs()}
@@ -68,8 +77,11 @@ def test_states_are_paired_by_name(before: str, after: str) -> None:
     assert pairs_of(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
 
 
-def test_signals_with_words_of_states_are_no_states() -> None:
-    """Most of these names are of signals too: of hidden layers, of a memory that attention reads, of one side."""
+def test_words_of_states_alone_pair_nothing() -> None:
+    """Most of these names are of signals too: of hidden layers, of a memory that attention reads, of one side.
+
+    Beside another stream of their form the user decides.
+    """
     shape = [1, 1, 160]
     for before, after in (
         ("hidden_state", "last_hidden_state"),
@@ -81,9 +93,10 @@ def test_signals_with_words_of_states_are_no_states() -> None:
         ("h", "h1"),
     ):
         assert pairs_of({before: shape}, {after: shape}) == {}
-        assert pairs_of(
-            {"x": shape, "gru": [2, 3, 4], before: shape}, {"y": shape, "gru_n": [2, 3, 4], after: shape}
-        ) == {"gru": "gru_n"}
+        inputs, outputs = {"x": shape, "gru": [2, 3, 4]}, {"y": shape, "gru_n": [2, 3, 4]}
+        with pytest.raises(PulsifyError, match=f"{before}: may be a state or a stream.*found: gru=gru_n"):
+            pairs_of({**inputs, before: shape}, {**outputs, after: shape})
+        assert pairs_of({**inputs, before: shape}, {**outputs, after: shape}, [before]) == {"gru": "gru_n"}
 
 
 def test_a_signal_before_and_after_is_not_a_state() -> None:
@@ -123,7 +136,22 @@ def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:
         (
             {"x": [1, 64], "p": [2, 3, 4], "q": [2, 3, 4]},
             {"y": [1, 64], "u": [2, 3, 4], "v": [2, 3, 4]},
-            'p, q: may be.*states={"p": "u", "q": "v"}',
+            'p, q: may be a state or a constant.*states={"p": "u", "q": "v"}.*constants={"p": "VALUE"}; .*none',
+        ),
+        (
+            {"x": [1, 64], "far": [1, 32], "p": [2, 3], "q": [2, 3]},
+            {"y": [1, 64], "echo": [1, 32], "u": [2, 3], "v": [2, 3]},
+            "far, p, q: may be a state or a stream or a constant.*constants=.*p",
+        ),
+        (
+            {"x": [1, 1, 161], "h0": [1, 1, 64], "h1": [1, 1, 64]},
+            {"y": [1, 1, 161], "hn": [1, 1, 64], "hn1": [1, 1, 64]},
+            'h1: may be a state or a stream.*found: h0=hn.*"h1": "hn1".*states={"h0": "hn"}. if there are no others',
+        ),
+        (
+            {"x": [1, 64], "h0": [2, 1, 64], "gain": [2, 4]},
+            {"y": [1, 64], "hn": [2, 1, 64], "level": [2, 4]},
+            "gain: may be a state or a constant.*found: h0=hn.*gain.*level.*if there are no others",
         ),
         (
             {"mic_in": [1, 64], "ref_in": [1, 64], "h": [1, 1, 8]},
@@ -131,11 +159,30 @@ def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:
             'ref_in: may be.*found: h=hn.*states={"h": "hn", "ref_in": "ref_out"}',
         ),
     ],
+    ids=["streams", "two of a form", "both", "names do not go on", "another is named", "signals"],
 )
 def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, message: str) -> None:
     """The message is the command line to continue with."""
     with pytest.raises(PulsifyError, match=message):
         pairs_of(inputs, outputs)
+
+
+@pytest.mark.parametrize("states", [{}, {"cache": "cache_next"}], ids=["alone", "beside a state"])
+@pytest.mark.parametrize("shape", [[1], [], [3]], ids=["one element", "scalar", "several"])
+def test_integers_are_paired_by_name_only(states: dict[str, str], shape: list[int]) -> None:
+    """A length and the length of the output have one form; the message has the option for either."""
+    inputs = {"x": [1, 80, 1], "length": shape, **dict.fromkeys(states, (1, 2, 20, 64))}
+    outputs = {"y": [1, 80, 1], "out_len": shape, **dict.fromkeys(states.values(), (1, 2, 20, 64))}
+    integers = ["length", "out_len", "length_next"]
+    with pytest.raises(
+        PulsifyError, match=r'length: may be a state or a constant.*"length": "out_len".*VALUE'
+    ):
+        pairs_of(inputs, outputs, integers=integers)
+    named = {name: size for name, size in outputs.items() if name != "out_len"}
+    assert pairs_of(inputs, {**named, "length_next": shape}, integers=integers) == {
+        "length": "length_next",
+        **states,
+    }
 
 
 @pytest.mark.parametrize(
