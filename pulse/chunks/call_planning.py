@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from pulse.chunks.axes import output_axis, time_axis
+from pulse.chunks.axes import axis_of_one_frame, output_axes, time_axis
 from pulse.chunks.chunking import DETECT_ALL, CallPlan, Chunking, PortFrames
 from pulse.chunks.states import CallState, Candidates
 from pulse.errors import PulseWarning, PulsifyError
@@ -35,14 +35,15 @@ def plan_calls(
     typed: TypedNetwork,
     chunking: Chunking,
     outputs: Sequence[str] | None,
-    symbol_axes: Mapping[str, int],
+    file_axes: Mapping[str, int | None],
 ) -> CallPlan:
     """Return how a model of constant shapes is called.
 
     chunking  the user's description
     outputs   the outputs to keep; None: all but the states' next values
-    symbol_axes  input -> its time axis, if the file has a symbol there
-    Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
+    file_axes  input or output -> its time axis, if the file leaves the length of a chunk open; None for an output
+        that does not depend on this length
+    Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit, or an axis is ambiguous
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
@@ -52,7 +53,9 @@ def plan_calls(
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [
-        _input_frames(typed, name, chunking, symbol_axes) for name in typed.inputs if name not in states
+        _input_frames(typed, name, chunking, file_axes.get(name))
+        for name in typed.inputs
+        if name not in states
     ]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
@@ -67,7 +70,8 @@ def plan_calls(
             f"every output is the next value of a state; name the outputs to keep with {spell('outputs')}"
         )
     port_frames = [
-        _output_frames(typed, name, chunking, None if name in next_values else main) for name in output_names
+        _output_frames(typed, name, chunking, None if name in next_values else main, file_axes)
+        for name in output_names
     ]
     streaming = [port.name for port in inputs if port.axis is not None]
     _require(chunking.axes, [port.name for port in (*inputs, *port_frames)], "an axis", "an input or output")
@@ -124,15 +128,13 @@ def _check_pairs(typed: TypedNetwork, pairs: Iterable[CallState]) -> None:
             )
 
 
-def _input_frames(
-    typed: TypedNetwork, name: str, chunking: Chunking, symbol_axes: Mapping[str, int]
-) -> PortFrames:
+def _input_frames(typed: TypedNetwork, name: str, chunking: Chunking, file_axis: int | None) -> PortFrames:
     fact, context = typed.inputs[name], chunking.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in chunking.axes:
         axis, reason = _require_axis(name, chunking.axes[name], sizes), "as given"
-    elif name in symbol_axes:
-        axis, reason = symbol_axes[name], "of any length in the file"
+    elif file_axis is not None:
+        axis, reason = file_axis, "of any length in the file"
     else:
         of_file = any(variable.reason == Variable.reason for variable in typed.variables)
         after_batch = of_file and len(sizes) > 2 and sizes[0] == 1
@@ -147,21 +149,57 @@ def _input_frames(
     return PortFrames(name, axis, sizes[axis] - context, reason)
 
 
-def _output_frames(typed: TypedNetwork, name: str, chunking: Chunking, main: PortFrames | None) -> PortFrames:
+def _output_frames(
+    typed: TypedNetwork,
+    name: str,
+    chunking: Chunking,
+    main: PortFrames | None,
+    file_axes: Mapping[str, int | None],
+) -> PortFrames:
     """Return the frames of an output; ``main``: the input that counts them, None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in chunking.axes:
-        axis, reason = _require_axis(name, chunking.axes[name], sizes), "as given"
-    elif main is None or main.axis is None:
+        axis = _require_axis(name, chunking.axes[name], sizes)
+        return PortFrames(name, axis, sizes[axis], "as given")
+    if main is None or main.axis is None:
         return PortFrames(name, None, 0, "a state: known when the stream has ended")
+    chunk = typed.inputs[main.name].sizes
+    if name in file_axes:
+        axes = _axes_in_file(sizes, chunk, main.axis, main.frames, file_axes[name])
     else:
-        rank = typed.inputs[main.name].rank
-        axis_and_reason = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
-        if axis_and_reason is None:
-            return PortFrames(name, None, 0, "no time axis: known when the stream has ended")
-        axis, reason = axis_and_reason
+        axes = output_axes(sizes, fact.dtype, chunk, main.axis, main.frames)
+    if not axes:
+        return PortFrames(name, None, 0, "no time axis: known when the stream has ended")
+    if len(axes) > 1:
+        raise _ambiguity(name, sizes, main, [axis for axis, _ in axes])
+    ((axis, reason),) = axes
     return PortFrames(name, axis, sizes[axis], reason)
+
+
+def _axes_in_file(
+    shape: Sequence[int], chunk: Sequence[int], axis: int, frames: int, file_axis: int | None
+) -> list[tuple[int, str]]:
+    """Return the possible axes of an output's frames if the file leaves the length of a chunk open; see ``plan_calls``.
+
+    An output of constant shape has one frame per chunk, or those of the only length that the model takes.
+    """
+    is_alike = len(shape) == len(chunk)
+    if file_axis is not None:
+        is_main = is_alike and file_axis == axis
+        return [(file_axis, "like the input" if is_main else "the one that grows with the chunk")]
+    axes = {axis: "like the input"} if is_alike and shape[axis] == frames else {}
+    single = axis_of_one_frame(shape)
+    return list((axes if single is None else {single: "one frame per chunk", **axes}).items())
+
+
+def _ambiguity(name: str, shape: Sequence[int], main: PortFrames, axes: Sequence[int]) -> PulsifyError:
+    best = main.axis if main.axis in axes else axes[0]
+    choices = " or ".join(f"axis {axis} ({shape[axis]} in a chunk)" for axis in sorted(axes))
+    return PulsifyError(
+        f"{name}: its shape {shape_text(shape)} does not tell its time axis: {choices}, for {main.frames} new frames "
+        f"of {main.name}; give it, as in {spell('axes', {name: best})}"
+    )
 
 
 def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:

@@ -39,7 +39,7 @@ def scan_over_chunks(
     chunking: Chunking,
     symbol: str | None,
     outputs: Sequence[str] | None,
-    symbol_axes: Mapping[str, int],
+    file_axes: Mapping[str, int | None],
 ) -> tuple[TypedNetwork, CallPlan]:
     """Return a chunk model over a whole stream: its author's loop, as one typed model.
 
@@ -50,10 +50,10 @@ def scan_over_chunks(
     typed     the model of one call, of constant shapes
     chunking  how it is called
     symbol    the name of the stream's length
-    outputs, symbol_axes  see ``plan_calls``
-    Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit
+    outputs, file_axes  see ``plan_calls``
+    Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit; an axis is ambiguous
     """
-    plan = plan_calls(typed, chunking, outputs, symbol_axes)
+    plan = plan_calls(typed, chunking, outputs, file_axes)
     timing = ChunkTiming.of(plan, chunking, symbol or SYMBOL)
     initial = {**_initial_values(typed, chunking), **chunking.initial}
     return scan_over_calls(typed, plan, initial, timing), plan

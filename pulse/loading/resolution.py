@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
+from warnings import catch_warnings, filterwarnings
 
 from pulse.chunks.call_planning import find_candidates
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import CallPlan, Chunking
 from pulse.declutter.interpolation import with_interpolation
 from pulse.dim import Symbol
-from pulse.errors import FactError, LoadError, PulsifyError
+from pulse.errors import DimError, FactError, LoadError, PulseWarning, PulsifyError
 from pulse.loading.batch_symbols import certain_batch_symbols, symbols_of
 from pulse.loading.half_precision import with_f32_for_f16
 from pulse.loading.sizes import CallSizes, find_call_sizes
@@ -86,13 +87,18 @@ def resolve(
     if not symbols_of(model):
         typed = _analyse(model)
         if chunking.is_chunked or chunking.states is not None or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), chunking, CallSizes({}, {}, symbol), outputs)
+            return _resolve_call(
+                _keep_outputs(typed, outputs), chunking, CallSizes({}, {}, {}, symbol), outputs
+            )
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
     call_sizes = find_call_sizes(model, chunking, symbol) if isinstance(model, Model) else None
     if call_sizes is not None:
         typed = _analyse_call(model, call_sizes)
         if chunking.is_chunked or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), chunking, call_sizes, outputs)
+            call = _keep_outputs(typed, outputs)
+            growing_axes = _find_growing_axes(model, call, call_sizes, outputs)
+            sized = replace(call_sizes, axes={**growing_axes, **call_sizes.axes})
+            return _resolve_call(call, chunking, sized, outputs)
     ones = dict.fromkeys(certain_batch_symbols(model, symbol), 1)
     return ResolvedModel(
         _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_sizes_by_name(ones)
@@ -145,6 +151,30 @@ def _analyse_call(model: Model | TypedModel, sized: CallSizes) -> TypedModel:
             f"{model.title}: does not take chunks of {sizes}: {error}; use its author's {spell('pulse')} and "
             f"{spell('context')}, or {spell('inputs')}"
         ) from error
+
+
+def _find_growing_axes(
+    model: Model | TypedModel, call: TypedModel, sized: CallSizes, outputs: Sequence[str] | None
+) -> Mapping[str, int | None]:
+    """Return the axis of each output that a longer chunk makes longer, None if there is none; some are unknown.
+
+    It is unknown if the model takes chunks of one length only, and for an output that grows along several axes.
+    """
+    if not sized.longer:
+        return {}
+    try:
+        with catch_warnings():
+            filterwarnings("ignore", category=PulseWarning)
+            longer = _keep_outputs(_analyse(_with_sizes(model, sized.longer)), outputs)
+    except (LoadError, FactError, DimError):
+        return {}
+    axes: dict[str, int | None] = {}
+    for name, fact in call.outputs.items():
+        shape = longer.outputs[name].shape
+        growing = [axis for axis, (dim, other) in enumerate(zip(fact.shape, shape)) if dim != other]
+        if len(shape) == fact.rank and len(growing) < 2:
+            axes[name] = growing[0] if growing else None
+    return axes
 
 
 def _resolve_exported(

@@ -21,12 +21,14 @@ class CallSizes:
     """The sizes of one call of a model of chunks that has symbols.
 
     sizes   the symbols' values
+    longer  those of a call with twice as many new frames; empty if no symbol determines them
     axes    input -> its time axis, if a symbol determines it
     symbol  the name of the stream's length, if the file or the user has one
     """
 
     sizes: Mapping[Symbol, int]
-    axes: Mapping[str, int]
+    longer: Mapping[Symbol, int]
+    axes: Mapping[str, int | None]
     symbol: str | None
 
 
@@ -48,12 +50,7 @@ def find_call_sizes(model: Model, chunking: Chunking, symbol: str | None) -> Cal
 
 
 class _Call:
-    """One call of a model that may take chunks.
-
-    streams          the inputs that are not states
-    time             the symbol that counts the frames of a chunk; None if there is none
-    doubtful_inputs  inputs whose only symbol may count streams or frames, without another one that is time
-    """
+    """One call of a model that may take chunks; its streams are the inputs that are not states."""
 
     def __init__(self, model: Model, chunking: Chunking, symbol: str | None) -> None:
         self._model, self._chunking, self._symbol = model, chunking, symbol
@@ -68,7 +65,10 @@ class _Call:
 
     @cached_property
     def time(self) -> Symbol | None:
-        """As given, or the only symbol that does not count streams. Raises PulsifyError: there are several."""
+        """The symbol that counts the frames of a chunk: as given, or the only one that does not count streams.
+
+        Raises PulsifyError: there are several, or none is called as the user says
+        """
         symbols = symbols_of(self._model, self._streams)
         if self._symbol is not None and symbols:
             for candidate in symbols:
@@ -92,7 +92,7 @@ class _Call:
 
     @cached_property
     def doubtful_inputs(self) -> list[str]:
-        """Streams with one symbol, which no state has, beside which no axis has the frames of the pulse."""
+        """Streams whose only symbol may count streams or frames: no state has it, and no other axis is the pulse."""
         states = set(symbols_of(self._model, [name for name in self._model.inputs if name in self._states]))
         return [
             name
@@ -115,7 +115,7 @@ class _Call:
         if time is None:
             if chunking.pulse is not None and self.doubtful_inputs:
                 raise self._doubt(self.doubtful_inputs[0])
-            return CallSizes(sizes, {}, self._symbol)
+            return CallSizes(sizes, {}, {}, self._symbol)
         axes = {
             name: axis
             for name in self._streams
@@ -134,7 +134,7 @@ class _Call:
                 f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
         sizes[time] = chunking.pulse + chunking.context.get(main, 0)
-        return CallSizes(sizes, axes, time.name)
+        return CallSizes(sizes, {**sizes, time: sizes[time] + chunking.pulse}, axes, time.name)
 
     def _is_beside(self, candidate: Symbol) -> bool:
         """Return whether the user gives another axis of an input with a symbol as its time axis."""

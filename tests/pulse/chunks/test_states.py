@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from pulse.chunks.axes import output_axis, time_axis
+from pulse.chunks.axes import time_axis
 from pulse.chunks.state_names import looks_like_state, next_names
 from pulse.chunks.states import Candidates
 from pulse.errors import PulsifyError
@@ -205,26 +205,6 @@ def test_the_time_axis_follows_from_the_shape(shape: list[int], axis: int | None
     axis_and_reason = time_axis(shape, F)
     assert (axis_and_reason[0] if axis_and_reason else None) == axis
     assert time_axis([512], np.dtype(np.int64)) is None
-
-
-@pytest.mark.parametrize(
-    ("shape", "rank", "axis", "frames", "expected"),
-    [
-        ([1, 1], 2, 1, 512, 1),
-        ([1, 256], 2, 1, 256, 1),
-        ([1, 8], 3, 1, 8, 1),
-        ([1, 257, 1], 3, 1, 1, 2),
-        ([1, 80, 3], 4, 2, 1, 0),
-        ([2, 3], 3, 1, 1, None),
-        ([], 3, 1, 1, None),
-    ],
-)
-def test_an_output_axis_follows_from_the_input_or_its_shape(
-    shape: list[int], rank: int, axis: int, frames: int, expected: int | None
-) -> None:
-    """The axis is that of the input, or found by the frames or the shape, or there is none."""
-    axis_and_reason = output_axis(shape, F, rank, axis, frames)
-    assert (axis_and_reason[0] if axis_and_reason else None) == expected
 
 
 def test_an_input_with_a_time_axis_is_not_a_state() -> None:

@@ -108,7 +108,7 @@ def test_a_symbol_beside_time_counts_streams(x: Shape, h: Shape, axis: int, opti
     ids=["as long as the pulse", "of a state", "of a state's second axis", "no pulse"],
 )
 def test_a_lone_symbol_may_count_streams(x: Shape, h: Shape, pulse_frames: int | None) -> None:
-    """It comes first, and a state has it, or the other axes are a chunk of this pulse."""
+    """The symbol comes first, and a state has it, or the other axes are a chunk of this pulse."""
     program = models.stream(peak_with_state(x, h), pulse_frames, backend="numpy")
     assert program.model.chunks is not None
     assert (program.inputs[0].axis, list(program.model.sizes.values())) == (1, [1])
@@ -117,7 +117,7 @@ def test_a_lone_symbol_may_count_streams(x: Shape, h: Shape, pulse_frames: int |
 @pytest.mark.parametrize("name", ["n", "B", "batch"])
 @pytest.mark.parametrize("rest", [[1, 5], [5]], ids=["features", "sound"])
 def test_a_lone_symbol_with_a_pulse_is_doubtful(name: str, rest: list[int]) -> None:
-    """It may count streams, each a chunk, or frames; both ways out of the message work."""
+    """The symbol may count streams, each a chunk, or frames; both ways out of the message work."""
     model = peak_with_state([name, *rest], [1, 3])
     shape = ",".join(map(str, [1, *rest]))
     message = (

@@ -1,0 +1,154 @@
+"""Models of chunks that are refused: the message names what is wrong and a way out that works."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+import pulse
+from pulse.chunks.chunk_scan import scan_over_chunks
+from pulse.chunks.chunking import DETECT_ALL
+from pulse.errors import PulsifyError
+from tests.pulse.cases.build import node
+from tests.pulse.chunks import models
+
+
+@pytest.mark.parametrize(
+    ("options", "states"),
+    [
+        ({"constants": {"gain": 2}}, ["h=hn"]),
+        ({"states": {"h": "hn"}}, ["h=hn"]),
+        ({"states": {"h": "hn", "gain": "level"}}, ["h=hn", "gain=level"]),
+    ],
+    ids=["a constant", "no others", "all states"],
+)
+def test_each_way_out_of_a_doubt_works(options: dict[str, Any], states: list[str]) -> None:
+    """A gain beside a state that is found by name: one of its outputs has its form."""
+    nodes = [
+        node("ReduceSum", "gain", "sum", keepdims=0),
+        node("Mul", "x sum", "louder"),
+        node("Add", "louder h", "y"),
+        node("Identity", "y", "hn"),
+        node("Add", "gain gain", "level"),
+    ]
+    inputs, outputs = {"x": [1, 1, 5], "h": [1, 1, 5]}, {"y": [1, 1, 5], "hn": [1, 1, 5]}
+    model = models.build(nodes, {**inputs, "gain": [2, 3]}, {**outputs, "level": [2, 3]})
+    message = 'gain: may be a state or a constant.*"gain": "level".*"gain": "VALUE".*states={"h": "hn"}'
+    with pytest.raises(PulsifyError, match=message):
+        pulse.load(model).pulsify()
+    chunks = models.stream(model, backend="numpy", **options).model.chunks
+    assert chunks is not None
+    assert list(map(str, chunks.states)) == states
+
+
+CACHED, GRU = models.cache_of_sound(), models.gru()
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        pytest.param(
+            CACHED,
+            {"pulse": 4},
+            "pulse 4: one call of the model takes 8 new frames; use a multiple of that",
+            id="pulse that is no multiple",
+        ),
+        pytest.param(
+            CACHED,
+            {"pulse": 6, "context": {"x": 4}},
+            "takes 4 new frames, after 4 of context of x",
+            id="pulse and context",
+        ),
+        pytest.param(
+            CACHED,
+            {"context": {"x": 8}},
+            "context x=8: a chunk has 8 frames on axis 1, and some of them must be new",
+            id="context of the whole chunk",
+        ),
+        pytest.param(
+            CACHED,
+            {"context": {"cache": 1}},
+            "a context is given for cache, which is not a streaming input; choose one of x",
+            id="context of a state",
+        ),
+        pytest.param(
+            CACHED,
+            {"states": {"cash": "cache_out"}},
+            "no input is called cash; inputs are x, cache",
+            id="unknown input of a state",
+        ),
+        pytest.param(
+            CACHED,
+            {"states": {"cache": "cash"}},
+            "no output is called cash; .*outputs are y, cache_out",
+            id="unknown output of a state",
+        ),
+        pytest.param(
+            CACHED,
+            {"states": {"cache": "y"}},
+            "state cache=y: cache is 1,4,f32 and y is 1,8,f32; a state keeps",
+            id="state of another shape",
+        ),
+        pytest.param(
+            CACHED,
+            {"states": {"x": "y", "cache": "y"}},
+            "two states have the same output as their next value",
+            id="states of one output",
+        ),
+        pytest.param(
+            CACHED, {"states": {"x": "y", "cache": "cache_out"}}, "no input streams", id="no input left"
+        ),
+        pytest.param(
+            CACHED,
+            {"initial": {"cache": np.zeros((1, 5))}},
+            "initial value of cache: its shape is 1,5, the state's is 1,4; give that, or one number",
+            id="initial value of another shape",
+        ),
+        pytest.param(
+            CACHED,
+            {"initial": {"c": np.zeros((1, 4))}},
+            "an initial value is given for c, which is not a state",
+            id="initial value of no state",
+        ),
+        pytest.param(
+            CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0", id="no such axis"
+        ),
+        pytest.param(
+            CACHED,
+            {"axes": {"z": 0}},
+            "an axis is given for z, which is not an input or output",
+            id="axis of an unknown name",
+        ),
+        pytest.param(
+            CACHED,
+            {"delay": {"x": 3}},
+            "a delay is given for x, which is not a streaming output; choose one of y",
+            id="delay of an input",
+        ),
+        pytest.param(
+            models.gru("time"),
+            {},
+            r"takes chunks of any length and states \(h=hn\).*with pulse=; .*states={}\)$",
+            id="chunks of any length",
+        ),
+        pytest.param(
+            models.gru(3),
+            {},
+            "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*axes=.*1",
+            id="no streaming input",
+        ),
+    ],
+)
+def test_refused_chunk_models_say_why(model: ModelProto, options: Mapping[str, object], message: str) -> None:
+    """The message names a way out."""
+    with pytest.raises(PulsifyError, match=message):
+        models.stream(model, backend="numpy", **options)  # pyright: ignore
+
+
+def test_a_symbolic_shape_is_not_a_chunk() -> None:
+    with pytest.raises(
+        PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
+    ):
+        scan_over_chunks(pulse.load(models.gru("time")).model.analyse(), DETECT_ALL, None, None, {})
