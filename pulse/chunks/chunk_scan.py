@@ -51,9 +51,10 @@ def scan_over_chunks(
     chunking  how it is called
     symbol    the name of the stream's length
     outputs, file_axes  see ``plan_calls``
-    Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit; an axis is ambiguous
+    Raises    PulsifyError: nothing streams; a state, an axis, a context, the pulse does not fit; an axis is ambiguous
     """
     plan = plan_calls(typed, chunking, outputs, file_axes)
+    _require_whole_chunks(plan, chunking.pulse)
     timing = ChunkTiming.of(plan, chunking, symbol or SYMBOL)
     initial = {**_initial_values(typed, chunking), **chunking.initial}
     return scan_over_calls(typed, plan, initial, timing), plan
@@ -85,17 +86,20 @@ def pulsify_chunks(
     typed: TypedNetwork, plan: CallPlan, pulse: int | None = None, **options: "Unpack[PulsifyOptions]"
 ) -> PulsedNetwork:
     """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError: another pulse."""
-    frames = plan.pulse
-    if pulse is not None and pulse % frames:
-        past = "".join(f", after {count} of context of {name}" for name, count in plan.context.items())
-        raise PulsifyError(
-            f"pulse {pulse}: one call of the model takes {frames} new frames{past}; use a multiple of that, or give "
-            "another context or other sizes of the inputs"
-        )
+    _require_whole_chunks(plan, pulse)
     from pulse.pulsify.driver import pulsify
 
     with count_spending(typed.spending):
-        return replace(pulsify(typed, None, pulse or frames, **options), chunks=plan)
+        return replace(pulsify(typed, None, plan.pulse if pulse is None else pulse, **options), chunks=plan)
+
+
+def _require_whole_chunks(plan: CallPlan, pulse: int | None) -> None:
+    if pulse is not None and pulse > 0 and pulse % plan.pulse:
+        past = "".join(f", after {count} of context of {name}" for name, count in plan.context.items())
+        raise PulsifyError(
+            f"pulse {pulse}: one call of the model takes {plan.pulse} new frames{past}; use a multiple of that, or "
+            "give another context or other sizes of the inputs"
+        )
 
 
 class _Scanning:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import field, fields
+from numbers import Integral
 from typing import Any
 
 from pulse.chunks.states import CallState
+from pulse.errors import PulsifyError
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 
 @record(eq=False)
@@ -18,6 +21,7 @@ class Chunking:
     delay    output -> leading frames to drop
     initial  state -> its value at the first chunk, or one number for all of it; zeros by default
     pulse    new frames in each chunk, if the file leaves that open; by default the frames of the call that streams
+    Raises   PulsifyError: a number of frames or an axis is not a whole number, or too small
     """
 
     states: Mapping[str, str] | None = None
@@ -26,6 +30,20 @@ class Chunking:
     delay: Mapping[str, int] = field(default_factory=dict[str, int])
     initial: Mapping[str, Any] = field(default_factory=dict[str, Any])
     pulse: int | None = None
+
+    def __post_init__(self) -> None:
+        counts = {"context": "frames", "axes": "axes before the time axis", "delay": "frames"}
+        for option, subject in counts.items():
+            for name, count in getattr(self, option).items():
+                if not _is_count(count, 0):
+                    raise PulsifyError(
+                        f"{spell(option, {name: count})}: {count!r} is not a number of {subject}; give a whole number, "
+                        "0 or more"
+                    )
+        if self.pulse is not None and not _is_count(self.pulse, 1):
+            raise PulsifyError(
+                f"{spell('pulse', self.pulse)} is not a positive number of frames; give a whole number, 1 or more"
+            )
 
     @property
     def is_chunked(self) -> bool:
@@ -39,6 +57,11 @@ class Chunking:
         return {
             name: value for name, value in values.items() if value is not None and (value or name == "states")
         }
+
+
+def _is_count(value: Any, minimum: int) -> bool:
+    """Return whether a user's value is a whole number of at least ``minimum``."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= minimum
 
 
 DETECT_ALL = Chunking()

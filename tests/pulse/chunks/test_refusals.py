@@ -152,3 +152,45 @@ def test_a_symbolic_shape_is_not_a_chunk() -> None:
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
     ):
         scan_over_chunks(pulse.load(models.gru("time")).model.analyse(), DETECT_ALL, None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"context": {"x": 0.5}},
+            r'context={"x": 0.5}.*: 0.5 is not a number of frames; give a whole number, 0',
+        ),
+        ({"context": {"x": -1}}, r'context={"x": -1}.*: -1 is not a number of frames'),
+        ({"context": {"x": True}}, "True is not a number of frames"),
+        ({"delay": {"y": 2.0}}, r'delay={"y": 2.0}.*: 2.0 is not a number of frames'),
+        ({"axes": {"x": "1"}}, r"axes=.*: '1' is not a number of axes before the time axis"),
+        ({"axes": {"x": -1}}, r"axes=.*: -1 is not a number of axes"),
+        ({"pulse": 0}, "pulse=0 is not a positive number of frames; give a whole number, 1 or more"),
+        ({"pulse": -3}, "pulse=-3 is not a positive"),
+        ({"pulse": 4.0}, "pulse=4.0 is not a positive"),
+    ],
+    ids=str,
+)
+def test_numbers_of_frames_are_whole_and_not_negative(options: dict[str, Any], message: str) -> None:
+    """Integers of numpy are whole numbers too."""
+    with pytest.raises(PulsifyError, match=message):
+        pulse.Chunking(**options)
+    pulse.Chunking(context={"x": np.int64(4)}, axes={"x": np.int32(0)}, pulse=np.int64(1))  # pyright: ignore
+
+
+@pytest.mark.parametrize("frames", [0, -3, 1.5], ids=str)
+@pytest.mark.parametrize(
+    "model", [GRU, models.gru("time"), CACHED], ids=["a frame", "any length", "eight frames"]
+)
+def test_the_pulse_of_a_stream_is_positive_and_whole(model: ModelProto, frames: float) -> None:
+    with pytest.raises(PulsifyError, match=r"is not a (positive|whole)|1.5: one call"):
+        pulse.stream(model, pulse=frames)  # pyright: ignore
+
+
+@pytest.mark.parametrize("frames", [3, 4, 12])
+def test_the_pulse_of_a_description_fits_the_chunk(frames: int) -> None:
+    """It is a multiple of a fixed chunk, also if it is given with the description alone."""
+    with pytest.raises(PulsifyError, match=f"pulse {frames}: one call of the model takes 8 new frames"):
+        pulse.load(CACHED, chunking=pulse.Chunking(pulse=frames)).pulsify()
+    assert pulse.load(CACHED, chunking=pulse.Chunking(pulse=16)).pulsify().pulse == 8
