@@ -6,20 +6,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from pulse.chunks.axes import axis_of_one_frame, output_axes, time_axis
+from pulse.chunks.axis_proposals import propose_axis
 from pulse.chunks.chunking import DETECT_ALL, CallPlan, Chunking, PortFrames
+from pulse.chunks.state_names import next_names
 from pulse.chunks.states import CallState, Candidates
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, Variable
 
+GROWING_CACHES = (
+    "a cache that grows with each call is not supported; export the model with a cache of constant length: a window of "
+    "the last frames, cut after each call, and a mask of those that are not there yet"
+)
+"""Why such a state is refused, and what would help."""
+
 
 def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:
     """Return the possible states of a model of constant shapes that the user has described in part.
 
-    States that its file keeps itself are omitted.
+    States that its file keeps itself are omitted. Raises PulsifyError: a state grows with each call, by its name.
     """
     inputs, outputs = typed.inputs, typed.outputs
+    if chunking.states is None:
+        _refuse_growing(typed)
     variable_names = {name for variable in typed.variables for name in (variable.input, variable.output)}
     return Candidates(
         [name for name in inputs if name not in variable_names],
@@ -59,10 +69,7 @@ def plan_calls(
     ]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
-        raise PulsifyError(
-            f"no input streams: {_inventory(typed, states)}; give the axis of an input that has the frames of a "
-            f"chunk, as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
-        )
+        raise _no_stream(typed, inputs, pairs)
     next_values = {pair.output for pair in pairs}
     output_names = [name for name in typed.outputs if name not in next_values] if outputs is None else outputs
     if not output_names:
@@ -123,9 +130,31 @@ def _check_pairs(typed: TypedNetwork, pairs: Iterable[CallState]) -> None:
     for pair in pairs:
         before, after = typed.inputs[pair.input], typed.outputs[pair.output]
         if not before.agrees(after):
-            raise PulsifyError(
-                f"state {pair}: {pair.input} is {before} and {pair.output} is {after}; a state keeps its type and shape"
-            )
+            raise _changing_state(typed, pair.input, pair.output)
+
+
+def _refuse_growing(typed: TypedNetwork) -> None:
+    """Refuse a model with a cache that grows, as names that only states have tell."""
+    for name, before in typed.inputs.items():
+        for other, rule in next_names(name):
+            if rule.is_certain and other in typed.outputs and _grows(before, typed.outputs[other]):
+                raise _changing_state(typed, name, other)
+
+
+def _grows(before: TypedFact, after: TypedFact) -> bool:
+    """Return whether the next value of a state differs by more entries along one axis only."""
+    if before.dtype != after.dtype or before.rank != after.rank:
+        return False
+    pairs = [(int(dim), int(other)) for dim, other in zip(before.shape, after.shape) if dim != other]
+    return len(pairs) == 1 and pairs[0][0] < pairs[0][1]
+
+
+def _changing_state(typed: TypedNetwork, name: str, other: str) -> PulsifyError:
+    before, after = typed.inputs[name], typed.outputs[other]
+    reason = (
+        f"state {name}={other}: {name} is {before} and {other} is {after}; a state keeps its type and shape"
+    )
+    return PulsifyError(f"{reason}; {GROWING_CACHES}" if _grows(before, after) else reason)
 
 
 def _input_frames(typed: TypedNetwork, name: str, chunking: Chunking, file_axis: int | None) -> PortFrames:
@@ -140,7 +169,8 @@ def _input_frames(typed: TypedNetwork, name: str, chunking: Chunking, file_axis:
         after_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         axis_and_reason = (1, "the one after the batch") if after_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
-            return PortFrames(name, None, 0, f"its shape {shape_text(sizes)} is not a chunk's; given once")
+            reason = f"its shape {shape_text(sizes)} is not a chunk's; given once"
+            return PortFrames(name, None, 0, reason, propose_axis(typed, name))
         axis, reason = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
@@ -204,6 +234,8 @@ def _ambiguity(name: str, shape: Sequence[int], main: PortFrames, axes: Sequence
 
 def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     if not 0 <= axis < len(sizes) or sizes[axis] == 0:
+        if not sizes:
+            raise PulsifyError(f"axis {name}={axis}: it is a scalar, which has no axis; omit it")
         raise PulsifyError(f"axis {name}={axis}: its shape is {','.join(map(str, sizes))}; count axes from 0")
     return axis
 
@@ -215,7 +247,23 @@ def _require(names: Iterable[str], port_names: Collection[str], subject: str, ro
             raise PulsifyError(f"{subject} is given for {name}, which is not {role}; {choices}")
 
 
-def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:
-    return "; ".join(
-        f"{name}: {fact}{', a state' if name in states else ''}" for name, fact in typed.inputs.items()
+def _no_stream(typed: TypedNetwork, inputs: Sequence[PortFrames], pairs: Sequence[CallState]) -> PulsifyError:
+    possible = {port.name: port.proposal for port in inputs if port.proposal is not None}
+    if possible:
+        name, axis = next(iter(possible.items()))
+        texts = "; ".join(f"{other}: {typed.inputs[other]}" for other in possible)
+        return PulsifyError(
+            f"no input streams: {texts}; give the time axis of an input that has the frames of a chunk, as in "
+            f"{spell('axes', {name: axis})}, or the states with {spell('states')} if one of them is the stream"
+        )
+    others = [port.name for port in inputs]
+    if not pairs:
+        return PulsifyError(
+            f"no input streams: {', '.join(others) or 'none'} has no time axis; export the model with one"
+        )
+    states = ", ".join(map(str, pairs))
+    rest = {pair.input: pair.output for pair in pairs[1:]}
+    return PulsifyError(
+        f"no input streams: the others are states ({states}); give the states without the stream's input, as in "
+        f"{spell('states', rest)}"
     )

@@ -61,7 +61,7 @@ class Chunking:
 
 def _is_count(value: Any, minimum: int) -> bool:
     """Return whether a user's value is a whole number of at least ``minimum``."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= minimum
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= minimum
 
 
 DETECT_ALL = Chunking()
@@ -70,12 +70,20 @@ DETECT_ALL = Chunking()
 
 @record
 class PortFrames:
-    """The time axis of an input or output, None if it has none, and why; ``frames`` new ones each chunk."""
+    """The time axis of an input or output.
+
+    name      that of the input or output
+    axis      None if it has none
+    frames    new ones in each chunk
+    reason    why
+    proposal  the axis of an input without a time axis along which it may have frames, for advice; None if there is none
+    """
 
     name: str
     axis: int | None
     frames: int
     reason: str
+    proposal: int | None = None
 
 
 @record
@@ -97,6 +105,12 @@ class CallPlan:
     def pulse(self) -> int:
         """New frames in each chunk."""
         return next(port.frames for port in self.inputs if port.axis is not None)
+
+    def propose_axes(self, name: str) -> Mapping[str, int]:
+        """Return the probable time axis of an input that is given once, for advice; empty if there is none."""
+        proposals = {port.name: port.proposal for port in self.inputs}
+        axis = proposals.get(name)
+        return {} if axis is None else {name: axis}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""

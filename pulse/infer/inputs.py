@@ -1,6 +1,7 @@
 """The inputs of a model file: what the file declares of them, and what the caller gives instead."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -40,10 +41,11 @@ class DeclaredInput:
             return InferenceFact(self.dtype)
         return InferenceFact(self.dtype, tuple(_dim(dim, fixed, scope) for dim in self.dims))
 
-    def constant(self, source: Any) -> Array:
+    def constant(self, source: Any, ones: Collection[str] = ()) -> Array:
         """Return the input's constant value: an array of its type; a single number fills the array.
 
-        Raises LoadError: the value has another type, or the type is open
+        ones    names of sizes that are 1 if the value is a single number
+        Raises LoadError: the value has another type, or the type or a size is open
         """
         if self.dtype is None:
             raise LoadError(f"input {self.name}: the file has no type for a constant; feed it instead")
@@ -53,8 +55,17 @@ class DeclaredInput:
                 f"constant {self.name}: {source!r} is not of type {dtype_name(self.dtype)}; give a number, a list or "
                 "an array"
             )
-        sizes = [dim for dim in self.dims or () if isinstance(dim, int) and dim > 0]
-        return np.full(sizes, array) if array.ndim == 0 and len(sizes) == len(self.dims or ()) else array
+        if array.ndim or not self.dims:
+            return array
+        sizes = [1 if dim in ones else dim for dim in self.dims]
+        numbers = [dim for dim in sizes if isinstance(dim, int)]
+        if len(numbers) < len(sizes):
+            open_sizes = ", ".join(str(dim) for dim in sizes if not isinstance(dim, int))
+            raise LoadError(
+                f"constant {self.name}: {source!r} is one number, but the size {open_sizes} of the input is open; give "
+                "a list or an array of its shape"
+            )
+        return np.full(numbers, array)
 
 
 def check_given(inputs: Any, constants: Any) -> None:
@@ -86,7 +97,10 @@ def input_facts(
             f"no input is called {', '.join(unknown)}; the inputs are {', '.join(declared) or 'none'}"
         )
     fixed: Fixed = {}
-    arrays = {name: declared[name].constant(value) for name, value in (constants or {}).items()}
+    arrays = {
+        name: declared[name].constant(value, _sizes_of_one(name, declared.values()))
+        for name, value in (constants or {}).items()
+    }
     shapes = {**shapes, **{name: ",".join(map(str, array.shape)) for name, array in arrays.items()}}
     specs = {name: _Spec(declared[name], text, scope) for name, text in shapes.items()}
     for spec in specs.values():
@@ -100,6 +114,32 @@ def input_facts(
     for fact in facts.values():
         assume_sizes(fact.shape or (), scope)
     return facts
+
+
+def counts_streams(name: str) -> bool:
+    """Return whether a size is called like the number of streams: n, b, bs, or with batch in it."""
+    return re.fullmatch(r"(n|b|bs|.*batch.*)", name, re.IGNORECASE) is not None
+
+
+def _sizes_of_one(name: str, inputs: Iterable[DeclaredInput]) -> list[str]:
+    """Return the names of sizes in an input's shape that are 1 if its value is a single number.
+
+    These are names that no other input has, and those of streams by name that come first in another input.
+    """
+    shapes = {value.name: value.dims or () for value in inputs}
+    others = [shape for other, shape in shapes.items() if other != name]
+
+    def is_one(size: int | str | None) -> bool:
+        if not isinstance(size, str) or not size.isidentifier():
+            return False
+        if all(size not in shape for shape in others):
+            return True
+        open_sizes = [[dim for dim in shape if not isinstance(dim, int)] for shape in others]
+        return counts_streams(size) and any(
+            shape[:1] == (size,) and len(sizes) > 1 for shape, sizes in zip(others, open_sizes)
+        )
+
+    return [size for size in shapes[name] if isinstance(size, str) and is_one(size)]
 
 
 def assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:

@@ -1,6 +1,5 @@
 """Symbols of a model's inputs that count streams."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,10 +8,8 @@ from pulse.chunks.chunking import Chunking
 from pulse.chunks.state_names import looks_like_state, next_names
 from pulse.dim import Symbol, TDim
 from pulse.infer.fact import Dims
+from pulse.infer.inputs import counts_streams
 from pulse.models import Model, TypedModel
-
-_COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
-"""Names of dims that count streams, unless their place says that they count frames."""
 
 
 def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
@@ -33,13 +30,13 @@ def certain_batch_symbols(model: Model | TypedModel, symbol: str | None) -> list
         return _symbols_in(shape) - {candidate}
 
     def counts(candidate: Symbol) -> bool:
-        if candidate.name == symbol or not _is_named(candidate):
+        if candidate.name == symbol or not counts_streams(candidate.name):
             return False
         own_shapes = [shape for shape in shapes if candidate in _symbols_in(shape)]
         moving = [shape for shape in own_shapes if other_symbols(shape, candidate)]
         times = {other for shape in moving for other in other_symbols(shape, candidate)}
         return all(_leads(shape, candidate) for shape in moving) and any(
-            not _is_named(other) for other in times
+            not counts_streams(other.name) for other in times
         )
 
     return [candidate for candidate in symbols_of(model) if counts(candidate)]
@@ -89,7 +86,7 @@ class _ChunkSymbols:
             return False
         names = [name for name in self._signals if candidate in symbols_of(self._model, [name])]
         if not names:
-            return _is_named(candidate) or candidate in self._leading
+            return counts_streams(candidate.name) or candidate in self._leading
         return all(self._fits(name, candidate) for name in names)
 
     def _fits(self, name: str, candidate: Symbol) -> bool:
@@ -101,11 +98,11 @@ class _ChunkSymbols:
         is_vector = len(shape) == 1 and dtype is not None and np.issubdtype(dtype, np.floating)
         placed = shared or (_leads(shape, candidate) and not is_vector)
         if not others:
-            return _is_named(candidate) and placed
-        named_others = [other for other in others if _is_named(other) and other not in self._times]
-        if _is_named(candidate) and len(named_others) < len(others):
+            return counts_streams(candidate.name) and placed
+        named_others = [other for other in others if counts_streams(other.name) and other not in self._times]
+        if counts_streams(candidate.name) and len(named_others) < len(others):
             return placed or any(other in self._times for other in others)
-        if not _is_named(candidate) and named_others:
+        if not counts_streams(candidate.name) and named_others:
             return False
         if shared != any(other in self._of_states for other in others):
             return shared
@@ -123,10 +120,6 @@ def _shape(model: Model | TypedModel, name: str) -> Dims:
 
 def _symbols_in(shape: Dims) -> set[Symbol]:
     return {symbol for dim in shape if dim is not None for symbol in dim.symbols}
-
-
-def _is_named(candidate: Symbol) -> bool:
-    return _COUNTS_STREAMS.fullmatch(candidate.name) is not None
 
 
 def _leads(shape: Dims, candidate: Symbol) -> bool:

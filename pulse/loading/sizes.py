@@ -6,7 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from pulse.chunks.axes import time_axis
+from pulse.chunks.call_planning import GROWING_CACHES
 from pulse.chunks.chunking import Chunking
+from pulse.chunks.state_names import next_names
 from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
@@ -55,7 +57,7 @@ class _Call:
     def __init__(self, model: Model, chunking: Chunking, symbol: str | None) -> None:
         self._model, self._chunking, self._symbol = model, chunking, symbol
         self._batch = chunk_batch_symbols(model, chunking, symbol)
-        self._states = _states(model, chunking, self._batch)
+        self._states = _states(model, chunking, self._batch, user_times(model, chunking, symbol))
         self._streams = [name for name in model.inputs if name not in self._states]
 
     @property
@@ -108,9 +110,7 @@ class _Call:
         model, chunking, time = self._model, self._chunking, self.time
         for other in symbols_of(model):
             if other not in self._batch and other != time:
-                raise PulsifyError(
-                    f"{model.title}: the dim {other.name} has no size; give it with {spell('inputs')}"
-                )
+                raise self._no_size(other)
         sizes = dict.fromkeys(symbols_of(model), 1)
         if time is None:
             if chunking.pulse is not None and self.doubtful_inputs:
@@ -135,6 +135,19 @@ class _Call:
             )
         sizes[time] = chunking.pulse + chunking.context.get(main, 0)
         return CallSizes(sizes, {**sizes, time: sizes[time] + chunking.pulse}, axes, time.name)
+
+    def _no_size(self, symbol: Symbol) -> PulsifyError:
+        model = self._model
+        text = f"{model.title}: the dim {symbol.name} has no size; give it with {spell('inputs')}"
+        caches = [
+            name for name in self._states if any(symbol in dim.symbols for dim in known_dims(model, name)[1:])
+        ]
+        if not caches or symbol in symbols_of(model, self._streams):
+            return PulsifyError(text)
+        return PulsifyError(
+            f"{text} if the state {caches[0]} has the same length in each call; {GROWING_CACHES}; "
+            f"{spell('states', {})} if there are no states"
+        )
 
     def _is_beside(self, candidate: Symbol) -> bool:
         """Return whether the user gives another axis of an input with a symbol as its time axis."""
@@ -167,12 +180,24 @@ def _sizes_with_ones(model: Model, name: str) -> list[int]:
     return [int(dim) if dim.is_const else 1 for dim in known_dims(model, name)]
 
 
-def _states(model: Model, chunking: Chunking, batch_symbols: Collection[Symbol]) -> Mapping[str, str]:
-    """State -> next value: the user's pairs, or pairs found by their names; and the file's variables."""
+def _states(
+    model: Model, chunking: Chunking, batch_symbols: Collection[Symbol], times: Collection[Symbol]
+) -> Mapping[str, str]:
+    """State -> next value: the user's pairs, or pairs found by their names; and the file's variables.
+
+    Symbols that only states with certain names have are sizes of caches, unless they are among the user's ``times``.
+    """
     variables = {variable.input: variable.output for variable in model.variables}
     if chunking.states is not None:
         return {**chunking.states, **variables}
-    frames = [symbol for symbol in symbols_of(model) if symbol not in batch_symbols]
+    outputs = [name for name in model.graph.output_names if name not in variables.values()]
+    signals = [
+        name
+        for name in model.inputs
+        if not any(rule.is_certain and other in outputs for other, rule in next_names(name))
+    ]
+    moving = {*symbols_of(model, signals or None), *times}
+    frames = [symbol for symbol in symbols_of(model) if symbol in moving and symbol not in batch_symbols]
 
     def moves(name: str) -> bool:
         return any(symbol in dim.symbols for dim in known_dims(model, name) for symbol in frames)
@@ -182,7 +207,6 @@ def _states(model: Model, chunking: Chunking, batch_symbols: Collection[Symbol])
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
     names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
-    outputs = [name for name in model.graph.output_names if name not in variables.values()]
     candidates = Candidates(
         names,
         outputs,

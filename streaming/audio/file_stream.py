@@ -9,6 +9,7 @@ from math import ceil
 
 import numpy as np
 
+from pulse.chunks.chunking import CallPlan
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
@@ -243,7 +244,11 @@ def _split_inputs(
             (tables if port.streams else constants)[port.name] = _as_port_type(port, arrays[port.name])
         elif port.name not in sound_inputs:
             advice = spell("routes", {port.name: "SOURCE" if port.is_sound else "FILE.npy"})
-            advice += "" if port.streams else f", or {spell('constants', {port.name: 'VALUE'})}"
+            if not port.streams:
+                advice += f", or {spell('constants', {port.name: 'VALUE'})}"
+                plan = program.model.chunks
+                if isinstance(plan, CallPlan) and (axes := plan.propose_axes(port.name)):
+                    advice += f", or its time axis, as in {spell('axes', axes)}, if it has frames"
             raise InputError(
                 f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {advice}"
             )

@@ -214,6 +214,35 @@ def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
     np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], expected[:, :1], 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize("size", [1, "B", "length_axis"])
+@pytest.mark.parametrize("value", [32, 32.0, [32]], ids=str)
+def test_a_number_fills_a_shape_of_one_element(size: int | str, value: Any) -> None:
+    """The file may leave the size open: it counts streams, or no other input has it."""
+    nodes = [node("Mul", "x gain", "y"), node("Identity", "h", "hn")]
+    batch = size if size == "B" else 1
+    inputs = {"x": [batch, "T", 4], "h": [1, batch, 3], "gain": [size]}
+    model = models.build(nodes, inputs, {"y": [batch, "T", 4], "hn": [1, batch, 3]})
+    program = models.stream(model, 2, constants={"gain": value}, backend="numpy")
+    x = normal_noise(1, 2, 4)
+    assert [port.name for port in program.inputs] == ["x"]
+    np.testing.assert_array_equal(program.spawn().step(x)["y"], x * 32)
+
+
+@pytest.mark.parametrize(
+    ("x", "mask"),
+    [([1, "T", 4], ["T"]), (["n", 4], ["n"]), (["T", "B", 4], ["T"]), ([1, "N", 4], ["N", 1])],
+    ids=["time", "a lone symbol", "time first", "two axes"],
+)
+def test_a_number_does_not_fix_the_time_axis(x: list[int | str], mask: list[int | str]) -> None:
+    nodes = [node("ReduceMax", "mask", "peak", keepdims=0), node("Add", "x peak", "y")]
+    model = models.build(nodes, {"x": x, "mask": mask}, {"y": x})
+    with pytest.raises(
+        LoadError, match=r"constant mask: 1 is one number, but the size \w of the input is open; give a"
+    ):
+        pulse.load(model, constants={"mask": 1})
+    assert list(pulse.load(model, constants={"mask": np.ones([4, 1][: len(mask)])}).analyse().inputs) == ["x"]
+
+
 @pytest.mark.parametrize(
     ("constants", "message"),
     [

@@ -116,6 +116,16 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
             CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0", id="no such axis"
         ),
         pytest.param(
+            models.build(
+                [node("Add", "x h", "sum"), node("Add", "sum offset", "y"), node("Identity", "h", "hn")],
+                {"x": [1, 1, 4], "h": [1, 1, 4], "offset": []},
+                {"y": [1, 1, 4], "hn": [1, 1, 4]},
+            ),
+            {"axes": {"offset": 0}},
+            "axis offset=0: it is a scalar, which has no axis; omit it",
+            id="axis of a scalar",
+        ),
+        pytest.param(
             CACHED,
             {"axes": {"z": 0}},
             "an axis is given for z, which is not an input or output",
@@ -136,7 +146,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             models.gru(3),
             {},
-            "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*axes=.*1",
+            r'no input streams: x: 1,3,4,f32; give .*axes={"x": 1}\), or the states with .*states=\) if one',
             id="no streaming input",
         ),
     ],
@@ -190,7 +200,39 @@ def test_the_pulse_of_a_stream_is_positive_and_whole(model: ModelProto, frames: 
 
 @pytest.mark.parametrize("frames", [3, 4, 12])
 def test_the_pulse_of_a_description_fits_the_chunk(frames: int) -> None:
-    """It is a multiple of a fixed chunk, also if it is given with the description alone."""
+    """The pulse is a multiple of a fixed chunk, also if it is given with the description alone."""
     with pytest.raises(PulsifyError, match=f"pulse {frames}: one call of the model takes 8 new frames"):
         pulse.load(CACHED, chunking=pulse.Chunking(pulse=frames)).pulsify()
     assert pulse.load(CACHED, chunking=pulse.Chunking(pulse=16)).pulsify().pulse == 8
+
+
+def growing_cache(past: int | str) -> ModelProto:
+    """One step y [1, 1, 4] of x and its past [1, past, 4], which becomes one frame longer."""
+    nodes = [
+        node("Concat", "past_k x", "present_k", axis=1),
+        node("ReduceMean", "present_k", "y", axes=[1], keepdims=1),
+    ]
+    after = past + 1 if isinstance(past, int) else "more"
+    return models.build(
+        nodes, {"x": [1, 1, 4], "past_k": [1, past, 4]}, {"y": [1, 1, 4], "present_k": [1, after, 4]}
+    )
+
+
+@pytest.mark.parametrize("past", [0, 1, 7, "past"], ids=str)
+@pytest.mark.parametrize("options", [{}, {"states": {"past_k": "present_k"}}], ids=["by name", "given"])
+def test_caches_that_grow_are_refused(past: int | str, options: dict[str, Any]) -> None:
+    """The message says what to export instead."""
+    message = (
+        "grows with each call is not supported; export the model with a cache of constant length: a window"
+    )
+    with pytest.raises(PulsifyError, match=f"past_k.*{message}"):
+        models.stream(growing_cache(past), **options)
+
+
+def test_a_cache_of_constant_length_streams() -> None:
+    """The way out: a window of the last frames."""
+    model = growing_cache(3)
+    nodes = [*model.graph.node, node("Slice", "present_k one four one", "next_k")]
+    shapes = {"x": [1, 1, 4], "past_k": [1, 3, 4]}, {"y": [1, 1, 4], "next_k": [1, 3, 4]}
+    window = models.build(nodes, *shapes, {"one": np.array([1]), "four": np.array([4])})
+    assert models.stream(window, backend="numpy").model.chunks is not None

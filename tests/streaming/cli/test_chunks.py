@@ -111,7 +111,9 @@ def test_missing_fixed_inputs_are_refused() -> None:
         node("Identity", "louder", "cache_out"),
     ]
     path = save_model("loud", models.build(wires, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
-    assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refusal("run", path, "in.wav", "y.wav")
+    error = refusal("run", path, "in.wav", "y.wav")
+    assert "give --in gain=FILE.npy, or --constant gain=VALUE" in error
+    assert "or its time axis, as in --axis gain=1, if it has frames" in error
 
 
 def test_chunks_of_wrong_size_name_the_options_to_change() -> None:
