@@ -48,7 +48,8 @@ def chunk_batch_symbols(model: Model, chunking: Chunking, symbol: str | None) ->
     In the shape of an input with several symbols, names decide if some of them match and others do not; otherwise the
     symbol that a state has too, or the first. A match counts if it comes first, if a state has it, or if the user
     says which other symbol is time. A symbol without others counts streams if its name matches and it comes first in
-    a shape of several axes, or if a state has it. Symbols of states alone count streams if their names match.
+    a shape of several axes, or if a state has it. Symbols of states alone count streams if their names match;
+    if none does, the first of several.
     """
     return _ChunkSymbols(model, chunking, symbol).batch()
 
@@ -71,11 +72,12 @@ class _ChunkSymbols:
         states = [name for name in model.inputs if _is_probable_state(model, chunking, name)]
         self._signals = [name for name in model.inputs if name not in states]
         self._of_states = set(symbols_of(model, states))
+        shapes = [_shape(model, name) for name in states if len(symbols_of(model, [name])) > 1]
         self._leading = {
             candidate
-            for name in states
-            if len(symbols_of(model, [name])) > 1
-            for candidate in _symbols_in(_shape(model, name)[:1])
+            for shape in shapes
+            if not any(counts_streams(other.name) for other in _symbols_in(shape))
+            for candidate in _symbols_in(shape[:1])
         }
 
     def batch(self) -> set[Symbol]:

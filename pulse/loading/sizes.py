@@ -1,6 +1,6 @@
 """The sizes of one call of a model of chunks with symbols."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -108,9 +108,9 @@ class _Call:
     def sizes(self) -> CallSizes:
         """Return the sizes. Raises PulsifyError: see ``find_call_sizes``."""
         model, chunking, time = self._model, self._chunking, self.time
-        for other in symbols_of(model):
-            if other not in self._batch and other != time:
-                raise self._no_size(other)
+        missing = [other for other in symbols_of(model) if other not in self._batch and other != time]
+        if missing:
+            raise self._no_sizes(missing)
         sizes = dict.fromkeys(symbols_of(model), 1)
         if time is None:
             if chunking.pulse is not None and self.doubtful_inputs:
@@ -136,17 +136,25 @@ class _Call:
         sizes[time] = chunking.pulse + chunking.context.get(main, 0)
         return CallSizes(sizes, {**sizes, time: sizes[time] + chunking.pulse}, axes, time.name)
 
-    def _no_size(self, symbol: Symbol) -> PulsifyError:
-        model = self._model
-        text = f"{model.title}: the dim {symbol.name} has no size; give it with {spell('inputs')}"
-        caches = [
-            name for name in self._states if any(symbol in dim.symbols for dim in known_dims(model, name)[1:])
-        ]
-        if not caches or symbol in symbols_of(model, self._streams):
+    def _no_sizes(self, symbols: Sequence[Symbol]) -> PulsifyError:
+        """Return why symbols have to get sizes: 1 if they count streams; those of caches must not grow."""
+        model, first = self._model, symbols[0]
+        names = ", ".join(symbol.name for symbol in symbols)
+        text = f"{model.title}: the dim {names} has no size; give it with {spell('inputs')}"
+        if len(symbols) > 1:
+            text = f"{model.title}: the dims {names} have no sizes; give them with {spell('inputs')}"
+        name = next(name for name in model.inputs if first in symbols_of(model, [name]))
+        dims = known_dims(model, name)
+        if dims[0] == TDim.of(first):
+            shape = ",".join(["1", *map(str, dims[1:])])
+            return PulsifyError(
+                f"{text}, as in {spell('inputs', {name: shape})} if {first.name} counts streams"
+            )
+        if name not in self._states or first in symbols_of(model, self._streams):
             return PulsifyError(text)
         return PulsifyError(
-            f"{text} if the state {caches[0]} has the same length in each call; {GROWING_CACHES}; "
-            f"{spell('states', {})} if there are no states"
+            f"{text} if the state {name} has the same length in each call; {GROWING_CACHES}; {spell('states', {})} if "
+            "there are no states"
         )
 
     def _is_beside(self, candidate: Symbol) -> bool:

@@ -146,3 +146,31 @@ def test_a_lone_symbol_with_a_pulse_is_doubtful(name: str, rest: list[int]) -> N
 def test_undecided_symbols_are_refused(x: Shape, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PulsifyError, match=message):
         models.stream(peak_with_state(x, [1, 1, 3]), 4, **options)
+
+
+def test_symbols_of_states_may_count_streams() -> None:
+    """Each input has a name for its streams, as some exporters write them; the way out of the message works."""
+    model = peak_with_state([1, "T", 5], ["h_axis_0", 3])
+    with pytest.raises(
+        PulsifyError, match=r'the dim h_axis_0 has no size.*"h": "1,3".*if h_axis_0 counts streams'
+    ):
+        models.stream(model, 4)
+    assert_streams(model, 1, [1, 20, 5], inputs={"h": "1,3"})
+
+
+@pytest.mark.parametrize(
+    ("h", "message"),
+    [
+        (
+            [3, "k", "m"],
+            "the dims k, m have no sizes; give them with inputs= if the state h has the same length",
+        ),
+        (["k", "b"], r'the dim k has no size; .*"h": "1,b"} if k counts streams'),
+        (["k", "m"], "the dim m has no size; give it with inputs= if the state h has the same length"),
+    ],
+    ids=["two of a cache", "a batch by name", "a batch by place"],
+)
+def test_open_sizes_of_states_are_named(h: Shape, message: str) -> None:
+    """At most one symbol of a state counts streams."""
+    with pytest.raises(PulsifyError, match=message):
+        models.stream(peak_with_state([1, "T", 5], h), 4)
