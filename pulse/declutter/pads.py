@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from pulse.ops.pool import Pool
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, with_dim
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
+from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 
@@ -196,7 +196,8 @@ def _pad_with_joined_edges(graph: TypedGraph, node: TypedNode, op: Concat) -> Pa
     return None
 
 
-class _EdgeCopies(NamedTuple):
+@record
+class _EdgeCopies:
     """Copies of the first or the last frame of a wire.
 
     count  how many

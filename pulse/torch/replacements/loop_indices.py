@@ -1,4 +1,3 @@
-# pyright: basic
 """The entries of an index in a step of a loop, as in ``x[:, t]``, ``x[..., t : t + 1, :]`` and ``y[:, t : t + 3]``."""
 
 from collections.abc import Sequence
@@ -19,10 +18,12 @@ def is_whole_axis(entry: Any) -> bool:
 
 def steps_of(entry: Any) -> Sequence[LoopStep]:
     """Return the positions that an entry takes: the step itself, or a slice from it on; none if it has no step."""
-    if isinstance(entry, LoopStep):
-        return [entry]
-    if not isinstance(entry, slice) or not isinstance(entry.start, LoopStep) or entry.step not in (None, 1):
-        return []
-    if not isinstance(entry.stop, LoopStep) or entry.stop.loop != entry.start.loop:
-        return []
-    return [entry.start + place for place in range(+entry.stop - +entry.start)]
+    match entry:
+        case LoopStep():
+            return [entry]
+        case slice(start=LoopStep() as start, stop=LoopStep() as stop, step=None | 1) if (
+            stop.loop == start.loop
+        ):
+            return [start + place for place in range(+stop - +start)]
+        case _:
+            return []

@@ -68,10 +68,10 @@ def assert_streams(
 def test_any_name_may_count_frames(name: str, place: Shape, options: dict[str, Any]) -> None:
     """A dim called like a batch counts frames if its place or the user says so."""
     shape = [name if size == "?" else size for size in place]
-    options = {**options, **({"symbol": name} if "symbol" in options else {})}
+    named = {**options, **({"symbol": name} if "symbol" in options else {})}
     axis = shape.index(name)
     sizes = [20 if size == name else int(size) for size in shape]
-    assert_streams(peak_with_state(shape, [1, 3]), axis, sizes, **options)
+    assert_streams(peak_with_state(shape, [1, 3]), axis, sizes, **named)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_many_neighbours_are_frames(across: bool, length: int) -> None:
 
 
 @pytest.mark.parametrize(("mode", "delay"), [("reflect", 2), ("edge", 1), ("constant", 1)])
-def test_frames_of_a_padded_signal_have_the_least_delay(mode: str, delay: int) -> None:
+def test_frames_of_a_padded_signal_have_the_smallest_delay(mode: str, delay: int) -> None:
     """Windows of 16 frames by 4 of a signal with 8 frames added at both ends: a mirrored end needs the frame after."""
     nodes, constants = unfold([[place] for place in range(16)], 4, 15)
     nodes[0] = node("Shape", "padded", "dims")
