@@ -23,7 +23,7 @@ class LiveOptions:
         str | None,
         _option(
             "--mic",
-            metavar="DEVICE[:CHANNEL]",
+            metavar="DEVICE[:N]",
             help="Input device, by number or part of the name (see pulse devices); with several inputs, the source of "
             "the first. Channels count from 0.",
         ),
@@ -31,7 +31,7 @@ class LiveOptions:
     far: Annotated[
         str | None,
         _option(
-            metavar="DEVICE[:CHANNEL]",
+            metavar="DEVICE[:N]",
             help="Source of the second input, such as the far end of an echo canceller; --in NAME=DEVICE:CHANNEL for "
             "any input.",
         ),
@@ -55,13 +55,13 @@ class LiveOptions:
     latency: Annotated[
         str,
         _option(
-            metavar="low|high|MS", help="Latency to request from the devices: low, high or milliseconds."
+            metavar="MS", help="Latency to request from the devices: low, high or milliseconds."
         ),
     ] = "low"
     engine: Annotated[
         str,
         _option(
-            metavar="worker|callback",
+            metavar="ENGINE",
             help="worker: a native thread computes; callback: the device's callback computes, without headroom.",
         ),
     ] = "worker"
@@ -83,7 +83,7 @@ class LiveOptions:
     quality: Annotated[
         str,
         _option(
-            metavar="low|medium|high",
+            metavar="QUALITY",
             help="Quality of resampling: low, medium or high; its delay is 1, 2 or 6 ms at 16 kHz.",
         ),
     ] = "medium"
@@ -97,7 +97,7 @@ class LiveOptions:
     ] = None
     seconds: Annotated[
         float | None,
-        _option(metavar="SECONDS", min=0, help="Seconds to run."),
+        _option(metavar="S", min=0, help="Seconds to run."),
     ] = None
     record_in: Annotated[
         Path | None,
@@ -123,7 +123,7 @@ class LiveOptions:
     ] = None
     priority: Annotated[
         int,
-        _option(metavar="0-99", min=0, max=99, help="Real-time priority of the engine; 0: none."),
+        _option(metavar="N", min=0, max=99, help="Real-time priority of the engine; 0: none."),
     ] = 70
     cpu: Annotated[
         int | None,

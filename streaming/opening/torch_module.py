@@ -52,7 +52,7 @@ def load_module(
         example = named.example
     if example is None:
         raise InputError(
-            f"{name}: is a module without an example of its input; give {spell('example', '1,1,4800')}, or name a "
+            f"{name} is a module without an example of its input; give {spell('example', '1,1,4800')}, or name a "
             "function that returns (module, example)"
         )
     return load_torch_module(named.module, example, keywords, **options)
