@@ -23,7 +23,7 @@ class TransformWeights:
         self._scales: dict[int, Mapping[int, Array]] = {}
 
     def scales(self, index: int, op: Op, inputs: Sequence[Array]) -> Mapping[int, Array]:
-        """Return what the errors of such operands are relative to: operand -> the largest element of each point.
+        """Return what the errors of such operands are relative to: operand -> the factors of point and bin.
 
         index  the node's place in the order of evaluation
         """
@@ -44,6 +44,7 @@ def _find_scales(op: Op, inputs: Sequence[Array]) -> Iterator[tuple[int, Array]]
         layout = op.weight_units(facts, slot)
         if layout is None or not is_transform(weight, layout):
             continue
+        sizes = np.abs(operand).reshape(layout.shape)
         units = tuple(axis for axis in range(len(layout.shape)) if axis not in layout.summed)
-        largest = np.abs(operand).reshape(layout.shape).max(units, keepdims=True)
-        yield slot, np.broadcast_to(largest, layout.shape).reshape(operand.shape)
+        points, bins = sizes.max(units, keepdims=True), sizes.max(layout.summed, keepdims=True)
+        yield slot, (points * bins / sizes.max()).reshape(operand.shape)

@@ -167,7 +167,7 @@ def name_outputs(torch: Any, result: Any) -> list[str] | None:
 
 def _input_names(torch: Any, call: ModuleCall) -> list[str]:
     """Return the names of the inputs, as the module writes them: an exporter's own are in lower case."""
-    return [name for name, leaf in call.leaves(torch).items() if leaf is not None]
+    return [name for name, leaf in call.leaves(torch).items() if torch.is_tensor(leaf)]
 
 
 def _mend_squeezes(proto: ModelProto) -> None:
@@ -230,7 +230,8 @@ def _export(request: ExportRequest) -> Export:
                 optimize=False,
                 custom_translation_table=translations(torch),
             )
-        roll_loops(onnx_program, loops.all_loops, request.title)
+        loops.buffers.check_changes()
+        roll_loops(onnx_program, loops.all_loops, request.title, loops.buffers.failures)
         with _failures_as_load_errors(call, request.title):
             onnx_program.optimize()
     tensors = take_weights(onnx_program, state)

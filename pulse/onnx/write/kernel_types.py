@@ -10,7 +10,7 @@ from typing import Any
 
 from onnx import defs, helper, shape_inference
 
-from pulse.facts import DTYPES
+from pulse.facts import BOOL, DTYPES
 from pulse.onnx.proto import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.graph import Names
@@ -34,6 +34,12 @@ _OPERATORS = {
     "ReduceSum": _TO_I64,
     "TopK": {"u16": "i32", **_TO_I64},
 }
+_KEPT = {("Where", "B"), ("Pow", "T")}
+"""Operator and type parameter that is not widened: the condition, and the base, whose powers would not wrap around."""
+_BOOLEAN = frozenset(
+    ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Xor", "Not", "IsNaN", "IsInf")
+)
+"""Operators that return booleans."""
 WIDER_TYPES: Mapping[str, Mapping[int, int]] = {
     op_type: {element_type(DTYPES[name]): element_type(DTYPES[wide]) for name, wide in types.items()}
     for op_type, types in _OPERATORS.items()
@@ -66,10 +72,12 @@ def _all_nodes(graph: GraphProto) -> Iterable[NodeProto]:
 
 
 def _element_types(graph: GraphProto) -> set[int]:
-    """Return the element types that occur in a graph: a wire has that of an input or a constant, or a cast's."""
+    """Return the element types that occur in a graph: a wire has that of an input or a constant, a cast's, or bool."""
     codes = {tensor.data_type for tensor in graph.initializer}
     codes |= {value.type.tensor_type.elem_type for value in graph.input}
     for node in _all_nodes(graph):
+        if node.op_type in _BOOLEAN:
+            codes.add(element_type(BOOL))
         for attribute in node.attribute:
             if node.op_type == "Cast":
                 codes.add(attribute.i)
@@ -105,10 +113,10 @@ class _Widening:
             return [node]
         schema: Any = defs.get_schema(node.op_type, self.opset)
         input_types = _type_names(schema.inputs, len(node.input))
-        to_wide = {  # B is the condition of Where
+        to_wide = {
             type_name: wider[types[name]]
             for name, type_name in zip(node.input, input_types)
-            if name and type_name != "B" and types[name] in wider
+            if name and types[name] in wider and (node.op_type, type_name) not in _KEPT
         }
         before: list[NodeProto] = []
         after: list[NodeProto] = []

@@ -53,6 +53,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result
+            loops.check_call(function, args, named)
             result = self._running_result(name, args, named)
             if result is None:
                 result = _replacement(torch, function, args, named)

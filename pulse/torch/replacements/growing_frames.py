@@ -64,28 +64,6 @@ class GrowingFrames:
         return (axis, frame) if kept is tensor and version == tensor._version else None
 
 
-@dataclass
-class WrittenFrames:
-    """A tensor to which the steps of a loop write their frames.
-
-    tensor      the tensor
-    loop_index  the index of the loop
-    axis        the axis of the frames
-    first       the position of the first step's frame
-    before      its contents before the loop
-    later       its frames from the first step's one on, as far as they are written
-    values      what was written, by position
-    """
-
-    tensor: Any
-    loop_index: int
-    axis: int
-    first: int
-    before: Any
-    later: Any
-    values: dict[int, Any]
-
-
 class FirstFrames:
     """Frames that are written to a tensor at constant positions, as long as nothing else changes it."""
 

@@ -1,7 +1,7 @@
 # pyright: basic, reportMissingImports=false
 """Replacement of the unrolled steps of a loop in an export with one Scan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pulse.torch.replacements.loop_values import (
     find_levels,
     first_step_computes,
     is_frame,
+    use_instead,
 )
 
 LOOP_ADVICE = (
@@ -31,13 +32,19 @@ class _NoScanError(Exception):
     """The steps of a loop differ; the message says how."""
 
 
-def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
-    """Replace the marked steps of all loops with Scans. Raises LoadError: a loop is not a scan."""
+def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str, failures: Mapping[int, str]) -> None:
+    """Replace the marked steps of all loops with Scans.
+
+    failures  the index of a loop that is known to be none -> the reason
+    Raises    LoadError: a loop is not a scan
+    """
     if not loops:
         return
     graph = program.model.graph
     for loop in loops:
         try:
+            if loop.loop_index in failures:
+                raise _NoScanError(failures[loop.loop_index])
             _roll(graph, loop)
         except _NoScanError as reason:
             raise LoadError(
@@ -114,7 +121,7 @@ def _skip_copies(graph: Any, node: Any) -> None:
     """Replace copies of a Store's output with the output itself."""
     for user, index in tuple(node.outputs[0].uses()):
         if user.op_type in ("Identity", "CastLike") and index == 0:
-            _use_instead(graph, user.outputs[0], node.outputs[0])
+            use_instead(graph, user.outputs[0], node.outputs[0])
 
 
 def _last_stores(stores: Sequence[Any]) -> list[Any]:
@@ -332,7 +339,7 @@ class _Body:
         for value, index in last_values:
             result = scan.outputs[index]
             result.type, result.shape = value.type, value.shape
-            _use_instead(self._graph, value, result)
+            use_instead(self._graph, value, result)
         self._take_peeled_frames()
 
     def _constant(self, value: Any) -> tuple[Any, Any]:
@@ -359,7 +366,7 @@ class _Body:
             step = mark.attributes["step"].value
             if mark.attributes["loop"].value != self._loop_index or step >= self._peeled:
                 continue
-            _use_instead(self._graph, mark.outputs[0], self._take_frame(mark, mark))
+            use_instead(self._graph, mark.outputs[0], self._take_frame(mark, mark))
 
     def _join_peeled(self, node: Any, value: Any) -> Any:
         """Return the frames of the Scan joined to those of the peeled steps."""
@@ -388,7 +395,7 @@ class _Body:
         if self._peeled:
             value = self._join_peeled(node, value)
         value.shape = old.shape
-        _use_instead(self._graph, old, value)
+        use_instead(self._graph, old, value)
 
     def _merge_axes(self, node: Any, value: Any, frame: Any) -> Any:
         """Return frames [..., T, M, ...] as [..., T * M, ...]."""
@@ -434,17 +441,3 @@ class _Body:
             last_values.append((value, len(self._next_states)))
             self._next_states.append(self._add_node("Identity", [inner], value))
         return last_values
-
-
-def _use_instead(graph: Any, old: Any, new: Any) -> None:
-    for user, index in tuple(old.uses()):
-        user.replace_input_with(index, new)
-    _replace_output(graph, old, new)
-
-
-def _replace_output(graph: Any, old: Any, new: Any) -> None:
-    for index, output in enumerate(graph.outputs):
-        if output is old:
-            name, old.name = old.name, f"{old.name}_step"
-            graph.outputs[index] = new
-            new.name = name

@@ -91,3 +91,18 @@ def _same_attribute(left: Any, right: Any) -> bool:
     if hasattr(left, "numpy") and hasattr(right, "numpy"):
         return are_equal(left.numpy(), right.numpy())
     return type(left) is type(right) and left == right
+
+
+def use_instead(graph: Any, old: Any, new: Any) -> None:
+    """Let readers of a value, and the outputs of the graph, take another one."""
+    for user, index in tuple(old.uses()):
+        user.replace_input_with(index, new)
+    _replace_output(graph, old, new)
+
+
+def _replace_output(graph: Any, old: Any, new: Any) -> None:
+    for index, output in enumerate(graph.outputs):
+        if output is old:
+            name, old.name = old.name, f"{old.name}_step"
+            graph.outputs[index] = new
+            new.name = name

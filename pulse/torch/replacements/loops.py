@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames, WrittenFrames
+from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
+from pulse.torch.replacements.loop_buffers import LoopBuffers, WrittenFrames
 from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, steps_of
 from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop, LoopStep
 
 _MARK = "_pulse_loop_step"
+_OF_PAIRS = ("__getitem__", "select", "unbind", "split", "stack", "cat")
 
 
 class FrameLoops:
@@ -22,7 +24,7 @@ class FrameLoops:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._unbound: dict[str, FrameLoop] = {}
-        self._written: dict[int, WrittenFrames] = {}
+        self.buffers = LoopBuffers(torch)
         self._real: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._growing, self._first_frames = GrowingFrames(), FirstFrames()
         self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}
@@ -67,11 +69,9 @@ class FrameLoops:
 
         Frames of complex tensors are pairs of real numbers on a last axis.
         """
-        if (
-            args
-            and self._is_complex(args[0])
-            and name in ("__getitem__", "select", "unbind", "split", "stack", "cat")
-        ):
+        if self.all_loops:
+            self.buffers.check_frames(self._torch.utils._pytree.tree_leaves((args, named)))
+        if args and name in _OF_PAIRS and self._is_complex(args[0]):
             return self._complex_result(name, function, args, named)
         match name:
             case "__getitem__":
@@ -91,6 +91,12 @@ class FrameLoops:
                 return self._join("cat", *args, **named) if grown is None else grown
             case _:
                 return None
+
+    def check_call(self, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Note what a function that neither selects nor joins frames does to tensors to which a loop writes."""
+        if self.all_loops:
+            operands = self._torch.utils._pytree.tree_leaves((args, named))
+            self.buffers.check_call(function, operands, args[0] if args else None)
 
     def _pairs(self, value: Any) -> Any:
         """Return a complex tensor as pairs: the same tensor in all steps."""
@@ -220,8 +226,15 @@ class FrameLoops:
         first = self._first_frames.find(x, axis, +step) if +step < step.loop.first else None
         if first is not None:
             return first
-        written = self._written.get(id(x))
-        if written is not None and (written.loop_index, written.axis) == (step.loop.loop_index, axis):
+        frame = self._frame_before(x, axis, step)
+        if frame is not None:
+            self.buffers.keep_frame(x, step, frame)
+        return frame
+
+    def _frame_before(self, x: Any, axis: int, step: LoopStep) -> Any:
+        """Return the frame at the position of a step, as the steps so far have left it; None for other tensors."""
+        written = self.buffers.find(x, step.loop)
+        if written is not None and written.axis == axis:
             position = +step
             if position in written.values:
                 return written.values[position]
@@ -316,13 +329,13 @@ class FrameLoops:
         first = step.offset
         if axis is None or first < loop.first or self._frames_more(y, axis, loop) != first:
             return None
-        value = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]])
-        written = self._written.get(id(y))
-        if written is None or written.loop_index != loop.loop_index:
+        value = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]]).clone()
+        written = self.buffers.find(y, loop)
+        if written is None:
             before = self._copy_with_tails(y)
             later = self._tail(before, axis, first, 0)
-            written = WrittenFrames(y, loop.loop_index, axis, first, before, later, {})
-            self._written[id(y)] = written
+            written = WrittenFrames(y, loop.loop_index, axis, first, before, later, y._version)
+            self.buffers.begin(written)
         attributes = {"axis": axis, "step": step.index, "loop": loop.loop_index}
         written.later = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Store",
@@ -333,8 +346,10 @@ class FrameLoops:
         )
         setattr(value, _MARK, (loop.loop_index, step.index))
         written.values[+step] = value
+        self.buffers.replace_frame(y, step, value)
         if step.index == EXPORTED_STEPS - 1:
             y[(*(slice(None),) * axis, slice(first, None))] = written.later
+            self.buffers.finish(written)
             self._end(loop)
         return True
 

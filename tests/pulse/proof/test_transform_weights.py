@@ -77,3 +77,23 @@ def test_only_a_basis_has_the_scale_of_its_points(weights: Array, slots: list[in
     assert list(scales) == slots
     for scale in scales.values():
         np.testing.assert_allclose(scale[:, 0], WINDOWS["hann"], atol=1e-6)
+
+
+@pytest.mark.parametrize(("scaled", "size"), [("bin", 1e-6), ("bin", 1e-4), ("point", 1e-5), ("point", 1e-3)])
+def test_a_small_bin_or_window_excuses_no_large_error(scaled: str, size: float) -> None:
+    """The error of an element is that of its bin and of its place in the window."""
+    weights = basis("rectangular")
+    if scaled == "bin":
+        weights[5] *= np.float32(size)
+    else:
+        weights[:, :, -1] *= np.float32(size)
+    builder = ModelBuilder(x="1,1,T")
+    op = Conv((HOP,), (1,), pads_of((LENGTH - 1, 0)))
+    model = builder.model(builder.add("y", op, builder["x"], builder.constant(weights)))
+    expected = ExpectedOutputs.of(model, {"x": normal_noise(1, 1, 1 if scaled == "point" else LENGTH)})
+    bad = expected.native["y"].copy()
+    bad[:, 5] *= np.float32(1 + 1e-4)
+    assert expected.judge("y", expected.native["y"], 2).agrees
+    judgement = expected.judge("y", bad, 2)
+    assert judgement.wrong is not None
+    assert set(np.nonzero(judgement.wrong)[1]) == {5}

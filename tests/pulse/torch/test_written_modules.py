@@ -378,22 +378,6 @@ def test_a_method_is_read_with_a_dict_of_examples() -> None:
     )
 
 
-class CapitalLetters(nn.Module):
-    """Parameters as some authors name them; two differ in case only."""
-
-    def forward(self, mixWav: Any, x: Any, X: Any = None) -> Any:
-        return mixWav + 2 * x if X is None else mixWav + 2 * x - X
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_parameters_keep_their_names(count: int) -> None:
-    names = ["mixWav", "x", "X"][:count]
-    example = {name: torch.randn(1, 20) for name in names}
-    model = pulse.from_torch(CapitalLetters(), example, {name: {1: "T"} for name in names})
-    assert list(model.inputs) == names
-    assert pulse.verify(model, pulse=4).require().equal
-
-
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(pulse.InputError, match="Codec has no method 'decode'"):
         pulse.from_torch(Codec(), torch.randn(1, 1, 64), method="decode")

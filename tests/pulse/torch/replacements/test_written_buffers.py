@@ -129,6 +129,89 @@ def from_the_next_frame(x: Any) -> Any:
     return y
 
 
+def limit_the_buffer(x: Any) -> Any:
+    y = torch.zeros(1, x.shape[1] + 1)
+    for t in range(x.shape[1]):
+        y[:, t + 1] = x[:, t] + 0.6 * y[:, t]
+        y.clamp_(-5, 5)
+    return y[:, 1:]
+
+
+def limit_a_written_frame(x: Any) -> Any:
+    y = torch.zeros(1, x.shape[1] + 1)
+    for t in range(x.shape[1]):
+        y[:, t + 1] = x[:, t] + 0.6 * y[:, t]
+        y[:, t + 1].clamp_(-5, 5)
+    return y[:, 1:]
+
+
+def limit_an_input_frame(x: Any) -> Any:
+    padded, frames = F.pad(x, (1, 0)), list[Any]()
+    for t in range(x.shape[1]):
+        frame = padded[:, t + 1]
+        frame.clamp_(-5, 5)
+        frames.append(frame + padded[:, t])
+    return torch.stack(frames, 1)
+
+
+def read_a_view(x: Any) -> Any:
+    y = torch.zeros(1, x.shape[1] + 1)
+    past = y[:, :-1]
+    for t in range(x.shape[1]):
+        y[:, t + 1] = x[:, t] + 0.6 * past[:, t]
+    return y[:, 1:]
+
+
+def read_all_of_it(x: Any) -> Any:
+    y = torch.zeros(1, x.shape[1] + 1)
+    for t in range(x.shape[1]):
+        y[:, t + 1] = x[:, t] + 0.6 * y.amax(1)
+    return y[:, 1:]
+
+
+def use_a_replaced_frame(x: Any) -> Any:
+    y = torch.zeros(1, x.shape[1] + 1)
+    for t in range(x.shape[1]):
+        old = y[:, t + 1]
+        y[:, t + 1] = x[:, t] + 0.6 * y[:, t]
+        y[:, t + 1] = y[:, t + 1] + old
+    return y[:, 1:]
+
+
+ALIASES = [
+    (limit_the_buffer, "otherwise than by its frames"),
+    (limit_a_written_frame, "changed in place"),
+    (limit_an_input_frame, "changed in place"),
+    (read_a_view, "otherwise than by its frames"),
+    (read_all_of_it, "otherwise than by its frames"),
+    (use_a_replaced_frame, "after its step has replaced it"),
+]
+
+
+@pytest.mark.parametrize(("forward", "reason"), ALIASES, ids=[forward.__name__ for forward, _ in ALIASES])
+def test_another_use_of_a_buffer_is_refused(forward: Callable[[Any], Any], reason: str) -> None:
+    """In PyTorch a frame is a view of its tensor; the steps of an export have copies."""
+    with pytest.raises(pulse.LoadError, match=reason):
+        pulse.from_torch(Filter(forward), torch.randn(1, 50), {"x": {1: "T"}})
+
+
+def write_before_changing(x: Any) -> Any:
+    """What is written is a copy."""
+    y, state = torch.zeros(1, x.shape[1] + 1), torch.zeros(1)
+    for t in range(x.shape[1]):
+        state = x[:, t] + 0.6 * state
+        y[:, t + 1] = state
+        state = state.clone().clamp_(-0.1, 0.1)
+    return y[:, 1:]
+
+
+def test_a_written_frame_is_a_copy() -> None:
+    report = pulse.verify(
+        Filter(write_before_changing), example=torch.randn(1, 50), dynamic={"x": {1: "T"}}, pulse=4
+    )
+    assert report.require().equal
+
+
 @pytest.mark.parametrize("forward", [past_the_end, from_the_next_frame], ids=lambda forward: forward.__name__)
 def test_a_buffer_with_other_frames_is_refused(forward: Callable[[Any], Any]) -> None:
     with pytest.raises(pulse.LoadError, match=r"the loop over frames in .* cannot be exported"):
