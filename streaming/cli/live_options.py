@@ -54,9 +54,7 @@ class LiveOptions:
     ] = None
     latency: Annotated[
         str,
-        _option(
-            metavar="MS", help="Latency to request from the devices: low, high or milliseconds."
-        ),
+        _option(metavar="MS", help="Latency to request from the devices: low, high or milliseconds."),
     ] = "low"
     engine: Annotated[
         str,
