@@ -40,7 +40,7 @@ def test_an_outdated_field_name_in_a_loop_is_found() -> None:
     )
     attributes = Attributes({name: ast.parse(text) for name, text in texts.items()})
     reads = [read.partition(" ")[2] for read in attributes.wrong_reads()]
-    assert set(reads) == {"loop.number", "step.loop.number"}
+    assert set(reads) == {"loop.number"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-# pyright: basic
 """Tensors that the steps of a loop write frames to, and whatever else could read or change their elements.
 
 Steps write to a copy, and the tensor itself changes after the last one. Between the first write and the last, another
@@ -54,7 +53,7 @@ class WrittenFrames:
     later: Any
     version: int
     is_pending: bool = True
-    values: dict[int, Any] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict[int, Any])
 
 
 class LoopBuffers:
@@ -101,7 +100,7 @@ class LoopBuffers:
         self._sources.append((loop_index, x))
         self._frames.append((loop_index, frame, frame._version))
         self._taken.setdefault((id(x), +step), []).append(frame)
-        for written in self._pending():
+        for written in self._find_pending():
             if (
                 written.tensor is not x
                 and written.before is not x
@@ -124,7 +123,7 @@ class LoopBuffers:
 
     def check_call(self, function: Any, operands: Iterable[Any], first: Any) -> None:
         """Note the loops that are still writing to an operand of a function other than a read or a write of a frame."""
-        pending = self._pending()
+        pending = self._find_pending()
         if not pending:
             return
         name = getattr(function, "__name__", "")
@@ -144,7 +143,7 @@ class LoopBuffers:
                 if frame._version != version:
                     self._fail(loop_index, CHANGED_FRAME)
 
-    def _pending(self) -> list[WrittenFrames]:
+    def _find_pending(self) -> list[WrittenFrames]:
         return [written for written in self._written.values() if written.is_pending]
 
     def _share_elements(self, left: Any, right: Any) -> bool:

@@ -190,13 +190,13 @@ ALIASES = [
 
 @pytest.mark.parametrize(("forward", "reason"), ALIASES, ids=[forward.__name__ for forward, _ in ALIASES])
 def test_another_use_of_a_buffer_is_refused(forward: Callable[[Any], Any], reason: str) -> None:
-    """In PyTorch a frame is a view of its tensor; the steps of an export have copies."""
+    """A frame is a view of its tensor in PyTorch, and a copy in the steps of an export."""
     with pytest.raises(pulse.LoadError, match=reason):
         pulse.from_torch(Filter(forward), torch.randn(1, 50), {"x": {1: "T"}})
 
 
 def write_before_changing(x: Any) -> Any:
-    """What is written is a copy."""
+    """Each step writes a copy of its state."""
     y, state = torch.zeros(1, x.shape[1] + 1), torch.zeros(1)
     for t in range(x.shape[1]):
         state = x[:, t] + 0.6 * state
