@@ -7,7 +7,7 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
-    from pulse.ops.weight_units import RowForm
+    from pulse.ops.weight_units import ActivationForm
 
 FORMS = ("f32", "bf16", "int8")
 _CHOICE = f"choose {', '.join(FORMS[:-1])} or {FORMS[-1]}"
@@ -33,7 +33,7 @@ class Rounding:
         return self.weights or "f32"
 
     @property
-    def activation_form(self) -> "RowForm | None":
+    def activation_form(self) -> "ActivationForm | None":
         """The form of rounded activations; None: they stay f32."""
         return self.activations if self.activations in ("bf16", "int8") else None
 

@@ -13,7 +13,7 @@ from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.dims import require_at_least, unify
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, TrimmedWindow, Whole, Window
-from pulse.ops.weight_units import RowLayout, UnitLayout
+from pulse.ops.weight_units import ActivationLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
 
@@ -172,7 +172,7 @@ class Conv(Op):
         kernel = inputs[1].sizes
         if slot != 1 or is_depthwise(self, kernel):
             return None
-        return UnitLayout(kernel, tuple(range(1, len(kernel))), RowLayout(0, 1, self.group))
+        return UnitLayout(kernel, tuple(range(1, len(kernel))), ActivationLayout(0, 1, self.group))
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = spatial_stream(axes)

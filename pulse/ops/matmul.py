@@ -9,7 +9,7 @@ from pulse.facts import Array, PulsedFact, TypedFact, dtype_name, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.dims import broadcast_shapes, unify
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
-from pulse.ops.weight_units import RowLayout, UnitLayout
+from pulse.ops.weight_units import ActivationLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
 
@@ -54,7 +54,7 @@ class MatMul(Op):
         if slot != packed_operand(inputs):
             return None
         other = 1 - slot
-        rows = RowLayout(other, inputs[other].rank - (1 if slot == 1 else 2))
+        rows = ActivationLayout(other, inputs[other].rank - (1 if slot == 1 else 2))
         return UnitLayout(inputs[slot].sizes, (0,) if slot == 1 else (1,), rows)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:

@@ -21,7 +21,7 @@ from pulse.dim import Symbol, TDim
 from pulse.facts import Array, DType, PulsedFact, TypedFact
 from pulse.graph import Graph
 from pulse.ops.check import Check
-from pulse.ops.weight_units import RowForm, UnitLayout
+from pulse.ops.weight_units import ActivationForm, UnitLayout
 from pulse.ops.work import NO_WORK, Work, numpy_seconds
 from pulse.support.record import record
 
@@ -113,8 +113,8 @@ class Op:
         """Return the layout of an operand's output units; None if it is no weight, or gains nothing from fewer bits."""
         return None
 
-    def with_rounded_state(self, form: RowForm) -> "Op":
-        """Return the op that rounds its state to rows of a form before it multiplies it; see ``ops.quantize_rows``."""
+    def with_rounded_state(self, form: ActivationForm) -> "Op":
+        """Return the op that rounds its state to a form before it multiplies it; see ``ops.quantize_activations``."""
         return self
 
     def detail(self) -> str:

@@ -1,4 +1,4 @@
-"""The int8 codes of rounded rows; see ``quantize_rows``. Kernels use this module too, so it imports no op."""
+"""The int8 codes of rounded rows; see ``quantize_activations``. Kernels use this module too, so it imports no op."""
 
 MAX_CODE = 127
 """The largest magnitude of a code: -128 is not used."""

@@ -14,7 +14,7 @@ from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, Cell
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.stateful import StatefulOnFrames
-from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
+from pulse.ops.weight_units import ActivationForm, ActivationLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
 from pulse.support.record import record
 
@@ -59,9 +59,11 @@ class Recurrent(Op):
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
         if slot not in (1, 2):
             return None
-        return UnitLayout(inputs[slot].sizes, (1,), RowLayout(0, 2) if slot == 1 else RowLayout(None))
+        return UnitLayout(
+            inputs[slot].sizes, (1,), ActivationLayout(0, 2) if slot == 1 else ActivationLayout(None)
+        )
 
-    def with_rounded_state(self, form: RowForm) -> "Recurrent":
+    def with_rounded_state(self, form: ActivationForm) -> "Recurrent":
         return replace(self, cell=replace(self.cell, rows=form))
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:

@@ -7,9 +7,9 @@ import numpy as np
 from pulse.facts import Doubles
 from pulse.ops.arithmetic import round_inside
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.ops.quantize_rows import round_rows
+from pulse.ops.quantize_activations import round_to_form
 from pulse.ops.recurrent_gates import CellKind
-from pulse.ops.weight_units import RowForm
+from pulse.ops.weight_units import ActivationForm
 from pulse.support.record import record
 
 CELL_STEPS: Mapping[CellKind, int] = {"rnn": 1 * 3, "gru": 3 * 3 + 5, "lstm": 4 * 3 + 5}
@@ -79,8 +79,8 @@ class Cell:
     clip                 the inputs of the gates' activations stay within -clip … clip; None: no limit
     linear_before_reset  gru: whether the reset gate multiplies the result of the recurrent product, not its input
     input_forget         lstm: whether the forget gate is 1 - input gate
-    rows                 what is multiplied by the recurrent weights is rounded to this form first, by ``round_rows``;
-                         None: it is not
+    rows                 the form to which ``round_to_form`` rounds what the recurrent weights multiply; None: no
+                         rounding
     """
 
     kind: CellKind
@@ -88,7 +88,7 @@ class Cell:
     clip: float | None = None
     linear_before_reset: bool = False
     input_forget: bool = False
-    rows: RowForm | None = None
+    rows: ActivationForm | None = None
 
     @property
     def state_count(self) -> int:
@@ -117,7 +117,7 @@ class Cell:
         return self._lstm(x, state[0], state[1], r, bias, peepholes)
 
     def _row(self, h: Doubles) -> Doubles:
-        return h if self.rows is None else round_rows(h, self.rows)
+        return h if self.rows is None else round_to_form(h, self.rows)
 
     def _apply(self, gate: int, x: Doubles) -> Doubles:
         clipped = x if self.clip is None else np.clip(x, -self.clip, self.clip)

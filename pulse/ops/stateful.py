@@ -7,7 +7,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Env, Op
-from pulse.ops.weight_units import RowForm, UnitLayout
+from pulse.ops.weight_units import ActivationForm, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
 
@@ -58,7 +58,7 @@ class OnPulses(Stateful):
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
         return self.op.weight_units(inputs, slot)
 
-    def with_rounded_state(self, form: RowForm) -> Op:
+    def with_rounded_state(self, form: ActivationForm) -> Op:
         return replace(self, op=self.op.with_rounded_state(form))
 
     def detail(self) -> str:

@@ -4,12 +4,12 @@ from typing import Literal, TypeAlias
 
 from pulse.support.record import record
 
-RowForm: TypeAlias = Literal["int8", "bf16"]
-"""What the rows that weights are multiplied by may be rounded to; see ``pulse.ops.quantize_rows``."""
+ActivationForm: TypeAlias = Literal["int8", "bf16"]
+"""What the rows that weights are multiplied by may be rounded to; see ``pulse.ops.quantize_activations``."""
 
 
 @record
-class RowLayout:
+class ActivationLayout:
     """The layout of the rows that weights are multiplied by.
 
     slot    the operand; None: a state inside the op, see ``Op.with_rounded_state``
@@ -33,4 +33,4 @@ class UnitLayout:
 
     shape: tuple[int, ...]
     summed: tuple[int, ...]
-    rows: RowLayout | None = None
+    rows: ActivationLayout | None = None

@@ -1,6 +1,6 @@
 """int8 or bf16 activations: the rows that are multiplied by weights of this form are rounded to it too.
 
-The rounding is part of the graph of such a program: a ``RoundRows`` before each product that takes part, and in
+The rounding is part of the graph of such a program: a ``RoundActivations`` before each product that takes part, and in
 recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph
 up to ties: a value halfway between two codes may become either.
 
@@ -20,9 +20,9 @@ from pulse.errors import CompileError
 from pulse.facts import PulsedFact, TypedFact
 from pulse.graph import Graph, InletId, Node, OutletId
 from pulse.ops.op import Op
+from pulse.ops.quantize_activations import RoundActivations
 from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
-from pulse.ops.quantize_rows import RoundRows
-from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
+from pulse.ops.weight_units import ActivationForm, ActivationLayout, UnitLayout
 from pulse.program.weights import StoredWeight, are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
@@ -34,13 +34,13 @@ MIN_ROW_ELEMENTS = MIN_COLUMNS = 16
 F = TypeVar("F", bound=TypedFact)
 
 
-def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
+def with_rounded_activations(model: PulsedNetwork, form: ActivationForm) -> PulsedNetwork:
     """Make the products with weights of a form of a pulsed model take rows of this form; the wires keep their ids.
 
     Raises CompileError: the model has no such product, or int8 cannot hold a weight
     """
     graph = model.graph.duplicate()
-    if not round_rows(graph, form):
+    if not round_graph_activations(graph, form):
         exact = "" if form == "int8" else ", whose weights f16 does not hold exactly"
         raise CompileError(
             f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
@@ -50,7 +50,7 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
     return replace(model, graph=graph)
 
 
-def round_rows(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
+def round_graph_activations(graph: Graph[F, Op], form: ActivationForm, prefix: str = "") -> bool:
     """Round the rows of all nodes of a graph, and of those in their bodies; return whether any took part."""
     is_rounded = False
     for node in list(graph.nodes):
@@ -67,17 +67,19 @@ def round_rows(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
     return is_rounded
 
 
-def _round_body(form: RowForm, prefix: str, rounded_bodies: list[bool], body: TypedNetwork) -> TypedNetwork:
+def _round_body(
+    form: ActivationForm, prefix: str, rounded_bodies: list[bool], body: TypedNetwork
+) -> TypedNetwork:
     if not has_constant_shapes(body):
         return body  # no kernels run it, so its weights are not rounded either
     rounded = body.copy()
-    rounded_bodies.append(round_rows(rounded.graph, form, prefix))
+    rounded_bodies.append(round_graph_activations(rounded.graph, form, prefix))
     return rounded
 
 
 def _rounded_operands(
-    name: str, graph: Graph[F, Op], node: Node[F, Op], form: RowForm
-) -> Iterator[RowLayout]:
+    name: str, graph: Graph[F, Op], node: Node[F, Op], form: ActivationForm
+) -> Iterator[ActivationLayout]:
     """Yield the rows that a node multiplies by weights of a form, if rounding them pays."""
     facts = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
     for slot, fact in enumerate(facts):
@@ -89,19 +91,21 @@ def _rounded_operands(
             yield layout.rows
 
 
-def _is_in_form(stored: StoredWeight, form: RowForm) -> bool:
+def _is_in_form(stored: StoredWeight, form: ActivationForm) -> bool:
     return stored.codes.dtype == (np.int8 if form == "int8" else np.uint16)
 
 
-def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
+def _is_worth_it(layout: UnitLayout, rows: ActivationLayout) -> bool:
     elements, units = layout.shape[layout.summed[0]], math.prod(layout.shape)
     columns = units // math.prod(layout.shape[axis] for axis in layout.summed) // rows.groups
     return MIN_ROW_ELEMENTS <= elements <= MAX_ROW_ELEMENTS and columns >= MIN_COLUMNS
 
 
-def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int, form: RowForm) -> None:
+def _round_operand(
+    graph: Graph[F, Op], node: Node[F, Op], rows: ActivationLayout, slot: int, form: ActivationForm
+) -> None:
     """Insert the rounding before an operand, in the node's views; readers of the same rows share it."""
-    source, op = node.inputs[slot], RoundRows(rows.axis, rows.groups, form)
+    source, op = node.inputs[slot], RoundActivations(rows.axis, rows.groups, form)
     fact: Any = graph.fact(source)
     if fact.value is not None:
         return

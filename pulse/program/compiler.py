@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pulse.errors import CompileError
 from pulse.graph import OutletId
-from pulse.program.activation_rounding import with_rounded_rows
+from pulse.program.activation_rounding import with_rounded_activations
 from pulse.program.backends.groups import choices
 from pulse.program.backends.registry import BACKENDS, CompileRequest, Prepare
 from pulse.program.program import Program
@@ -35,7 +35,7 @@ def compile_model(
     """
     rounding.check()
     if rounding.activation_form is not None:
-        model = with_rounded_rows(model, rounding.activation_form)
+        model = with_rounded_activations(model, rounding.activation_form)
     if backend not in BACKENDS:
         *names, last = BACKENDS
         raise CompileError(f"no backend {backend!r}; choose {', '.join(names)} or {last}")

@@ -10,8 +10,8 @@ from pulse.errors import LoadError
 from pulse.facts import TypedFact, shape_text
 from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
-from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeContext, RecipeStage
+from pulse.recipes.recipe_rate import RecipeRate
 from pulse.support.value_types import TomlTable, require_known, require_type
 
 SHAPES = ("shape", "mask_shape")
@@ -46,7 +46,7 @@ def reads_sound(first: RecipeStage) -> bool:
 
 
 def call_function(
-    stage: RecipeStage, context: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
+    stage: RecipeStage, context: RecipeContext, rate: RecipeRate, facts: Sequence[TypedFact]
 ) -> TypedModel:
     """Return the model of a stage after wires of these facts. Raises PulseError: they or the options do not fit."""
     types = parameters(stage.kind)
@@ -55,10 +55,10 @@ def call_function(
         if parameter in types:
             options.setdefault(parameter, shape_text(fact.shape))
     if RATE in types:
-        known_hz = rates.hz if rates.sound else None
+        known_hz = rate.hz if rate.sound else None
         options.setdefault(RATE, known_hz or signature(FUNCTIONS[stage.kind]).parameters[RATE].default)
-        if rates.sound:
-            rates.agree(options[RATE], stage.title)
+        if rate.sound:
+            rate.require_rate(options[RATE], stage.title)
     return FUNCTIONS[stage.kind](**options)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pulse.errors import LoadError
 from pulse.facts import TypedFact, is_sound_shape, shape_text
 from pulse.recipes.guessing import Guess
-from pulse.recipes.rates import growth
+from pulse.recipes.recipe_rate import symbol_rate
 from pulse.support.record import record
 
 SPECTRAL = ("spectra", "magnitudes")
@@ -130,7 +130,9 @@ def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
 
 def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the stages if the first outputs sound, directly or after its other stages; else None."""
-    sound = is_sound_shape(first.output_fact.shape) and growth(first.output_fact) == growth(first.input_fact)
+    sound = is_sound_shape(first.output_fact.shape) and symbol_rate(first.output_fact) == symbol_rate(
+        first.input_fact
+    )
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
     note = f"{second.name} is assumed to read the audio that {first.name} outputs"

@@ -19,10 +19,10 @@ from pulse.metadata import is_exported, read_codes, stated_rate_hz
 from pulse.recipes.framing import frame_model
 from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
-from pulse.recipes.rates import growth
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.recipe_model import join_stages
+from pulse.recipes.recipe_rate import symbol_rate
 from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.support.record import record
 from pulse.support.wording import current_spelling, spell, use_spelling
@@ -75,11 +75,11 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         opened = load(model, chunking=Chunking(axes=framed.axes))
         options["axes"] = dict(framed.axes)
     whole = opened.analyse()
-    streams = {name: fact for name, fact in whole.inputs.items() if growth(fact)}
+    streams = {name: fact for name, fact in whole.inputs.items() if symbol_rate(fact)}
     outputs = [
         name
         for name, fact in whole.outputs.items()
-        if growth(fact) and (framed is not None or fact.shape[0] == 1)
+        if symbol_rate(fact) and (framed is not None or fact.shape[0] == 1)
     ]
     if not streams or not outputs:
         raise LoadError(f"{model}: has no streaming input and output; there is nothing to put around it")

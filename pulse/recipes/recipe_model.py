@@ -15,9 +15,9 @@ from pulse.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.models import TypedModel
 from pulse.recipes import function_stages, model_stages
 from pulse.recipes.embedded import embedded_recipe
-from pulse.recipes.rates import Rates
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
+from pulse.recipes.recipe_rate import RecipeRate
 from pulse.recipes.recognition import is_recipe_file, path_of
 from pulse.recipes.spelling import recipe_spelling
 from pulse.support.wording import current_spelling, spell, use_spelling
@@ -64,8 +64,8 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
                 f"{recipe.context.location}: more than {MAX_STAGES} stages, including recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
-        rates = Rates(recipe.rate_hz, function_stages.reads_sound(recipe.stages[0]))
-        stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
+        rate = RecipeRate(recipe.rate_hz, function_stages.reads_sound(recipe.stages[0]))
+        stages = [_stage(recipe, stage, rate, limits or {}) for stage in recipe.stages]
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
@@ -74,7 +74,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
         model.metadata.pop(key, None)
     if recipe.titled:
         model.metadata[TITLE] = recipe.title
-    model.metadata.update(rates.metadata())
+    model.metadata.update(rate.metadata())
     return model
 
 
@@ -94,15 +94,15 @@ def _guard_recursion(path: Path | None) -> Generator[None]:
         _opening.reset(token)
 
 
-def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
+def _stage(recipe: Recipe, stage: RecipeStage, rate: RecipeRate, limits: Mapping[str, Any]) -> Stage:
     """Return a stage of the chain, whose model is created when the facts of its inputs are known."""
 
     def to_typed(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
-                return function_stages.call_function(stage, recipe.context, rates, facts)
+                return function_stages.call_function(stage, recipe.context, rate, facts)
             model = model_stages.open_stage_model(stage, recipe.context, limits)
-            rates.agree_model(model, facts, stage.title)
+            rate.require_model_rate(model, facts, stage.title)
         except PulseError as error:
             raise LoadError(f"{stage.title}: {error}") from error
         return model

@@ -16,20 +16,20 @@ from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.lengths import split_multiple
 from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.replacements.branches import record_branches
-from pulse.torch.replacements.filling_caches import keep_full_caches
+from pulse.torch.replacements.filling_caches import use_whole_caches
 from pulse.torch.replacements.functions import replace_functions
-from pulse.torch.replacements.given_masks import keep_given_masks
-from pulse.torch.replacements.layer_stack import keep_layer_stack
+from pulse.torch.replacements.given_masks import skip_mask_checks
+from pulse.torch.replacements.layer_stack import restore_layer_stack
 from pulse.torch.replacements.loop_scans import LOOP_ADVICE, roll_loops
-from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.loops import LoopTracer
 from pulse.torch.replacements.named_axes import keep_named_axes
-from pulse.torch.replacements.new_buffers import keep_no_buffers
+from pulse.torch.replacements.new_buffers import hide_new_buffers
 from pulse.torch.replacements.partial_writes import translations
-from pulse.torch.replacements.recurrent import keep_recurrent_layers
-from pulse.torch.replacements.sizes import keep_sizes
+from pulse.torch.replacements.recurrent import write_recurrent_layers
+from pulse.torch.replacements.sizes import trace_sizes
 from pulse.torch.replacements.small_constants import keep_small_constants
+from pulse.torch.replacements.traced_ints import trace_ints
 from pulse.torch.replacements.weights import take_weights
-from pulse.torch.replacements.whole_numbers import keep_whole_numbers
 
 _FIXED_AXIS = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _OPERATOR = re.compile(r"op='\w+\.(\w+)'")
@@ -201,18 +201,18 @@ def _export(request: ExportRequest) -> Export:
         # PyTorch would take a dict as the last argument for the named arguments
         no_names: dict[str, Any] = {}
         positional = (*positional, no_names)
-    loops = FrameLoops(torch)
+    loops = LoopTracer(torch)
     with (
-        keep_recurrent_layers(torch, loops),
-        keep_sizes(torch, module, loops),
-        keep_whole_numbers(torch, module, request.run, state.restore_eval),
+        write_recurrent_layers(torch, loops),
+        trace_sizes(torch, module, loops),
+        trace_ints(torch, module, request.run, state.restore_eval),
         keep_small_constants(),
         keep_named_axes(torch),
-        keep_given_masks(torch),
+        skip_mask_checks(torch),
         replace_functions(torch, module, loops) as functions,
-        keep_no_buffers(torch, module),
-        keep_layer_stack(),
-        keep_full_caches(torch, module),
+        hide_new_buffers(torch, module),
+        restore_layer_stack(),
+        use_whole_caches(torch, module),
         _export_calls(torch, module, call),
         record_branches(torch) as branches,
     ):
@@ -289,7 +289,7 @@ def _failures_as_load_errors(
     call: ModuleCall,
     title: str,
     complex_calls: Sequence[tuple[str, str]] = (),
-    loops: FrameLoops | None = None,
+    loops: LoopTracer | None = None,
 ) -> Generator[None]:
     """Raise LoadError in place of any error of PyTorch's exporter, which promises none.
 

@@ -23,8 +23,8 @@ from streaming.serve.counts import ServerCounts
 from streaming.serve.lanes.lane_stream import Answer, OutgoingMessage
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.outbox import Outbox
-from streaming.serve.pace import Pace
 from streaming.serve.placement import CheckpointStore, Placement
+from streaming.serve.rate_limiter import RateLimiter
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
 from streaming.serve.stream_saving import StreamSaving
@@ -82,7 +82,7 @@ class Connection(NotCopyable):
         self._ending: ProtocolError | None = None
         self._protocol = protocol_of(socket)
         self._outbox = Outbox(self._protocol, counts, self.end)
-        self._pace = Pace(limits, None)
+        self._rate_limiter = RateLimiter(limits, None)
         self._last_message = time.monotonic()
         self._is_held = False
         self._failure: Exception | None = None
@@ -155,7 +155,7 @@ class Connection(NotCopyable):
             checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             conversion = model.conversion(hello)
-            self._pace = Pace(self._limits, conversion.client_hz)
+            self._rate_limiter = RateLimiter(self._limits, conversion.client_hz)
             stream = model.open_stream(worker, hello, conversion, self._send_answer, checkpoint)
             self.stream = OpenStream(model, stream, worker, conversion, self._limits, checkpoint)
             self._outbox.stream = self.stream
@@ -234,14 +234,14 @@ class Connection(NotCopyable):
             return
         try:
             self._last_message = time.monotonic()
-            self._pace.count_message(len(message), isinstance(message, str))
+            self._rate_limiter.count_message(len(message), isinstance(message, str))
             if isinstance(message, str):
                 self._handle_request(stream, read_message(message))
                 return
             frames = stream.accept(message)
             self._counts.frames_in += frames
-            self._pace.count_frames(frames)
-            hold_s = self._pace.hold_s()
+            self._rate_limiter.count_frames(frames)
+            hold_s = self._rate_limiter.hold_s()
             if hold_s > 0:
                 self._counts.held_back += 1
                 asyncio.get_running_loop().call_later(hold_s, self._end_hold)
@@ -256,7 +256,7 @@ class Connection(NotCopyable):
 
     def _end_hold(self) -> None:
         """Resume reading if the frames so far are paid for, else wait for the rest of their time."""
-        hold_s = self._pace.hold_s()
+        hold_s = self._rate_limiter.hold_s()
         if hold_s > 0:
             asyncio.get_running_loop().call_later(hold_s, self._end_hold)
         else:
@@ -267,7 +267,7 @@ class Connection(NotCopyable):
         if not self._is_held or self.stream is None or self._ending is not None:
             return
         try:
-            if self.stream.is_ahead() or self._pace.hold_s() > 0:
+            if self.stream.is_ahead() or self._rate_limiter.hold_s() > 0:
                 return
         except ProtocolError as error:
             self.end(error)

@@ -276,7 +276,7 @@ class Instruction(RowFields):
     START = HEADER_WORDS
     kernel: ClassVar[str] = ""
     """The name of the kernel that runs it, with weights of its first form."""
-    rounds_rows: ClassVar[bool] = False
+    rounds_activations: ClassVar[bool] = False
     """Whether the operands of its weights are rounded to the form of these."""
 
     @classmethod
@@ -286,7 +286,7 @@ class Instruction(RowFields):
         specs: list[Spec | None] = [member.metadata.get("spec") for member in fields(cls)]  # type: ignore[arg-type]
         if not any(spec and spec.kind == "weights" for spec in specs):
             return ("f32",)
-        return ROUNDED_FORMS if cls.rounds_rows else tuple(ELEMENTS_OF_FORMS)
+        return ROUNDED_FORMS if cls.rounds_activations else tuple(ELEMENTS_OF_FORMS)
 
     @property
     def form(self) -> Form:

@@ -37,7 +37,7 @@ class CheckedInstruction:
 
 
 class TableCheck:
-    """The check of one table, row by row; ``finish`` checks all rows together.
+    """The check of one table, row by row; ``epilogue`` checks all rows together.
 
     weights, initial  the images of the weights and of a stream's state
     arena_bytes       the size of the arena

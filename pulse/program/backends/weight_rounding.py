@@ -6,7 +6,7 @@ from functools import partial
 from pulse.facts import Array, PulsedFact
 from pulse.graph import InletId
 from pulse.ops.op import Op
-from pulse.program.activation_rounding import round_rows
+from pulse.program.activation_rounding import round_graph_activations
 from pulse.program.weights import stored_operand
 from pulse.rounding import Rounding
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, has_constant_shapes
@@ -33,7 +33,7 @@ def round_offline(model: TypedNetwork, rounding: Rounding) -> TypedNetwork:
     rounded = model.copy()
     rounding.check()
     if rounding.activation_form is not None:
-        round_rows(rounded.graph, rounding.activation_form)
+        round_graph_activations(rounded.graph, rounding.activation_form)
     _round_weights("", rounding.form, rounded.graph)
     return rounded
 

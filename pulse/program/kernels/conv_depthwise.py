@@ -9,7 +9,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach
 from pulse.program.kernels.blocks import FOUR, row_at
-from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.matmul.windows import WindowFields
 
@@ -26,22 +26,22 @@ class DepthwiseFields(WindowFields):
 
 
 class DepthwiseRow(DepthwiseFields):
-    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32; then the steps of ``finish``.
+    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32; then the steps of ``epilogue``.
 
     Weights are read once per four rows.
     """
 
-    finish: Finish
+    epilogue: Epilogue
 
     def work(self) -> int:
         return 2 * self.multiply_adds()
 
     def cuts(self) -> Iterator[Cut]:
-        yield Cut("M", 4, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=self.T * self.C)
+        yield Cut("M", 4, {"rows_x": 1, "rows_y": 1, **self.epilogue.row_moves()}, shared=self.T * self.C)
 
     def reaches(self) -> Iterator[Reach]:
         yield from self.window_reaches(self.C, self.C)
-        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.C)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.C)
 
 
 @device
@@ -76,4 +76,4 @@ def depthwise(row: DepthwiseRow) -> None:
         c += LANES
     if c < C:
         multiply_channels(row, c, C - c)
-    finish(row.finish, row.y, row.rows_y, row.M, C)
+    epilogue(row.epilogue, row.y, row.rows_y, row.M, C)

@@ -10,7 +10,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
 from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, element, first_four
 from pulse.program.kernels.conv_depthwise import DepthwiseFields
-from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import (
     begins_with_prelu,
     finish_rows,
@@ -21,16 +21,16 @@ from pulse.program.kernels.matmul.product_interleaved import (
 
 
 class InterleavedDepthwiseRow(DepthwiseFields):
-    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c] of 16 streams, then ``finish``."""
+    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c] of 16 streams, then ``epilogue``."""
 
-    finish: Finish
+    epilogue: Epilogue
 
     def multiply_adds(self) -> int:
         return LANES * super().multiply_adds()
 
     def reaches(self) -> Iterator[Reach]:
         yield from self.window_reaches(self.C, self.C, LANES)
-        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.C)
+        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.C)
 
 
 @device
@@ -61,7 +61,7 @@ def interleaved_depthwise(row: InterleavedDepthwiseRow) -> None:
     """Compute four rows at a time, four channels of each."""
     x, weights, bias, y = row.x, row.W, row.bias, row.y
     M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
-    has_prelu, steps = begins_with_prelu(row.finish), row.finish.steps
+    has_prelu, steps = begins_with_prelu(row.epilogue), row.epilogue.steps
     slopes = steps[0].operand if has_prelu else bias
     for m in range(0, M, 4):
         numbers = each(add, m, first_four(M - 1 - m))  # repeat the last row
@@ -69,4 +69,4 @@ def interleaved_depthwise(row: InterleavedDepthwiseRow) -> None:
         for c in range(0, C, 4):
             p, q = each(add, x + c * LANES, all_x), each(add, y + c * LANES, all_y)
             sum_four_channels(p, taps, T, weights + c, C, bias + c, q, C - c, has_prelu, slopes + c)
-        finish_rows(row.finish, y, rows_y, m, min(m + 4, M), C, has_prelu)
+        finish_rows(row.epilogue, y, rows_y, m, min(m + 4, M), C, has_prelu)

@@ -31,7 +31,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.blocks import FOUR, ONE, TWO, Indices, element, number_until
-from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.spectral_points import (
     gather_pairs,
     gather_points,
@@ -223,7 +223,7 @@ def compute_second_round(
 
 
 class FourierRow(Instruction):
-    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
+    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``epilogue``.
 
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R points are read from offsets
     ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the real
@@ -264,7 +264,7 @@ class FourierRow(Instruction):
     from_pairs: bool
     to_pairs: bool
     columns: int
-    finish: Finish
+    epilogue: Epilogue
 
     def multiply_adds(self) -> int:
         """Count both folded rounds, and the twiddle factors between them, for each of P columns."""
@@ -274,7 +274,7 @@ class FourierRow(Instruction):
 
     def cuts(self) -> Iterator[Cut]:
         scratch = {"scratch": self._scratch()}
-        yield Cut("M", 1, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, scratch=scratch)
+        yield Cut("M", 1, {"rows_x": 1, "rows_y": 1, **self.epilogue.row_moves()}, scratch=scratch)
 
     def _scratch(self) -> int:
         return count_scratch(self.N1, self.N2)
@@ -301,7 +301,7 @@ class FourierRow(Instruction):
                 yield from self._reaches_of_bins(self.to_im, self.next_im)
         yield self.from_im, NOTHING
         yield self.to_im, NOTHING
-        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.columns)
 
     def _reaches_of_bins(self, offsets: Pointer, stop: int) -> Iterator[Reach]:
         require(0 <= stop <= self.K, "contiguous offsets that are not those of bins")
@@ -422,4 +422,4 @@ def fourier(row: FourierRow) -> None:
             transform_lanes_of_points(row, m)
         else:
             transform_any_points(row, m)
-    finish(row.finish, row.y, row.rows_y, row.M, row.columns)
+    epilogue(row.epilogue, row.y, row.rows_y, row.M, row.columns)

@@ -17,7 +17,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.blocks import FOUR, Vectors
-from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
 
 SCRATCH_TABLES = 6
@@ -30,7 +30,7 @@ def angles_last(factors: NDArray[Any], count: int) -> NDArray[np.float32]:
 
 
 class InterleavedFourierRow(Instruction):
-    """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, for M rows of sixteen streams; then the steps of ``finish``.
+    """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, for M rows of sixteen streams; then the steps of ``epilogue``.
 
     R points are read from offsets ``from_…``, K bins are written to offsets ``to_…``, each with factors for both parts.
     """
@@ -57,7 +57,7 @@ class InterleavedFourierRow(Instruction):
     has_im: bool
     wants_im: bool
     columns: int
-    finish: Finish
+    epilogue: Epilogue
 
     def multiply_adds(self) -> int:
         """Count both folded rounds, and the twiddle factors between them."""
@@ -78,7 +78,7 @@ class InterleavedFourierRow(Instruction):
             yield self.y, (table(self.rows_y, self.M) + table(self.to_im, K)) * LANES
         yield self.from_im, NOTHING
         yield self.to_im, NOTHING
-        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.columns)
+        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.columns)
 
 
 @device
@@ -208,4 +208,4 @@ def interleaved_fourier(row: InterleavedFourierRow) -> None:
         if wants_im:  # first, since a bin without an imaginary part may have the place of a real part
             scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)
         scatter_vectors(y + rows_y[m] * LANES, x_re, to_re, factors, K)
-    finish_rows(row.finish, y, rows_y, 0, M, row.columns, 0)
+    finish_rows(row.epilogue, y, rows_y, 0, M, row.columns, 0)

@@ -7,11 +7,11 @@ from pulse.graph import OutletId
 from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
-from pulse.program.lower.matmul_finishing import Finishing, find_finishing
+from pulse.program.lower.matmul_epilogue import FusedEpilogue, find_epilogue
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.pad import pad_zeros
-from pulse.program.lower.quantize_rows import unrounded_rows
+from pulse.program.lower.quantize_activations import unrounded_activations
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import TensorView
@@ -62,15 +62,15 @@ class _Convolution:
     x: TensorView
     split: SplitChannels | None
     y: TensorView
-    finishing: Finishing
-    rounds_rows: bool
+    fused: FusedEpilogue
+    rounds_activations: bool
 
 
 def convolve(
     lowering: Lowering, node: PulsedNode, op: Conv, stored: StoredWeight, bias: Array
 ) -> list[TensorView]:
     """Emit a convolution of the first input of a node."""
-    outlet, unrounded = OutletId(node.id), unrounded_rows(lowering, node.inputs[0])
+    outlet, unrounded = OutletId(node.id), unrounded_activations(lowering, node.inputs[0])
     stream, sizes = lowering.fact(outlet).stream, lowering.fact(outlet).sizes
     axis = None if stream is None else stream.axis
     order = last_order(len(sizes), axis)
@@ -83,9 +83,9 @@ def convolve(
     if pieces is None:
         x = pad_zeros(lowering, x, [(0, 0), (0, 0), *pads], order)
         pieces = [Piece(2, 0, sizes[2], 0, range(kernel[2]))]
-    finishing = find_finishing(lowering, outlet, 1, gates=op.group == 1)
-    y = finishing.allocate(lowering, sizes, order)
-    bias = bias if finishing.bias is None else bias + finishing.bias
+    fused = find_epilogue(lowering, outlet, 1, gates=op.group == 1)
+    y = fused.allocate(lowering, sizes, order)
+    bias = bias if fused.bias is None else bias + fused.bias
     whole = _Convolution(
         op=op,
         stored=stored,
@@ -93,18 +93,18 @@ def convolve(
         x=x,
         split=split,
         y=y,
-        finishing=finishing,
-        rounds_rows=unrounded is not None,
+        fused=fused,
+        rounds_activations=unrounded is not None,
     )
     for piece in pieces:
         _emit_piece(lowering, whole, piece)
-    finishing.set_value(lowering, y)
+    fused.set_value(lowering, y)
     return [y]
 
 
 def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
     """Emit a piece of the outputs along an axis that share their taps."""
-    op, stored, y, finishing = whole.op, whole.stored, whole.y, whole.finishing
+    op, stored, y, fused = whole.op, whole.stored, whole.y, whole.fused
     i = piece.axis - 2
     y_piece, begin = y.part(piece.axis, piece.start, piece.stop), piece.start * op.strides[i] - piece.before
     reach = (piece.stop - piece.start - 1) * op.strides[i] + (piece.taps.stop - 1) * op.dilations[i] + 1
@@ -131,7 +131,7 @@ def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
             bias=whole.bias,
             y=y_piece,
             rows_y=y_piece.offsets(axes),
-            finish=finishing.steps_on(lowering, y, rows),
+            epilogue=fused.steps_on(lowering, y, rows),
         )
         emit_depthwise(lowering, window)
         return
@@ -152,8 +152,8 @@ def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
             y=y_group,
             rows_y=y_group.offsets(axes),
             scales=stored.scales_of(channels.start, per_out),
-            finish=finishing.steps_on(lowering, y_channels, rows, channels),
-            rounds_rows=whole.rounds_rows,
+            epilogue=fused.steps_on(lowering, y_channels, rows, channels),
+            rounds_activations=whole.rounds_activations,
         )
         emit_product(lowering, product)
 
@@ -172,6 +172,6 @@ def emit_depthwise(lowering: Lowering, window: WindowProduct) -> None:
             T=len(window.taps),
             taps=lowering.add_table(window.taps),
             C=window.columns,
-            finish=window.finish,
+            epilogue=window.epilogue,
         )
     )

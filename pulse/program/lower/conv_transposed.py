@@ -14,7 +14,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order
-from pulse.program.lower.matmul_finishing import Finishing, find_finishing
+from pulse.program.lower.matmul_epilogue import FusedEpilogue, find_epilogue
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.pad import pad_zeros
@@ -25,7 +25,7 @@ from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
-MIN_FINISHED_COLUMNS = 16
+MIN_EPILOGUE_COLUMNS = 16
 """Minimum number of columns of a product that applies the following elementwise steps to its own rows."""
 
 
@@ -40,7 +40,7 @@ class _Transposed:
     split: SplitChannels | None
     y: TensorView
     border: Sequence[int]
-    finishing: Finishing
+    fused: FusedEpilogue
 
     @property
     def axes(self) -> list[int]:
@@ -87,28 +87,28 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
     x = pad_zeros(lowering, x, [(0, 0), (0, 0), *reach], order)
     grouped_axis, order_y = _output_order(op, sizes, order)
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
-    finishing = Finishing(outlet, 1, sizes[1])
-    if (grouped_axis is not None and shift is None) or columns >= MIN_FINISHED_COLUMNS:
-        finishing = find_finishing(lowering, outlet, 1, gates=False)
+    fused = FusedEpilogue(outlet, 1, sizes[1])
+    if (grouped_axis is not None and shift is None) or columns >= MIN_EPILOGUE_COLUMNS:
+        fused = find_epilogue(lowering, outlet, 1, gates=False)
     if shift is None:
-        y = finishing.allocate(lowering, sizes, order_y)
+        y = fused.allocate(lowering, sizes, order_y)
     else:
         y = lowering.allocate_temporary(sizes, x.dtype, order_y)
     whole = _Transposed(
         op=op,
         stored=stored,
-        bias=bias if finishing.bias is None else bias + finishing.bias,
+        bias=bias if fused.bias is None else bias + fused.bias,
         x=x,
         split=split,
         y=y,
         border=[pad_before for pad_before, _ in reach],
-        finishing=finishing,
+        fused=fused,
     )
     _emit_outputs(lowering, whole, grouped_axis)
     if shift is not None:
         axis, first = shift
         y = y.part(axis, first, first + lowering.fact(outlet).sizes[axis])
-    finishing.set_value(lowering, y)
+    fused.set_value(lowering, y)
     return [y]
 
 
@@ -126,7 +126,7 @@ def _output_order(
 
 def _emit_outputs(lowering: Lowering, whole: _Transposed, grouped_axis: int | None) -> None:
     """Emit one product for groups of outputs if all tensors have them adjacent in memory, else one for each phase."""
-    tensors = _tensors(whole.y, whole.finishing)
+    tensors = _tensors(whole.y, whole.fused)
     if grouped_axis is not None and all(_are_adjacent(value, grouped_axis) for value in tensors):
         _emit_stride_groups(lowering, whole, grouped_axis)
         return
@@ -144,7 +144,7 @@ def _align_outputs(
     """
     unpadded = replace(op, pads=tuple((TDim.of(0), TDim.of(0)) for _ in op.pads))
     axis, channels = _find_grouped_axis(unpadded, sizes, order), sizes[1]
-    if axis is None or channels >= MIN_FINISHED_COLUMNS or lowering.is_read_later(outlet):
+    if axis is None or channels >= MIN_EPILOGUE_COLUMNS or lowering.is_read_later(outlet):
         return op, None
     readers = [lowering.graph.nodes[inlet.node].op for inlet in lowering.graph.outlet(outlet).successors]
     i = axis - 2
@@ -245,7 +245,7 @@ def _emit_phase(lowering: Lowering, whole: _Transposed, phase: Sequence[int], be
         bias=whole.bias,
         y=whole.y,
         rows_y=rows.offsets(whole, whole.y),
-        finish=whole.finishing.steps_on(lowering, whole.y, partial(rows.offsets, whole)),
+        epilogue=whole.fused.steps_on(lowering, whole.y, partial(rows.offsets, whole)),
     )
     emit_depthwise(lowering, window)
 
@@ -269,7 +269,7 @@ def _emit_phase_products(lowering: Lowering, whole: _Transposed, rows: _PhaseRow
             y=y_group,
             rows_y=rows.offsets(whole, y_group),
             scales=whole.stored.scales_of(channels.start, per_out),
-            finish=whole.finishing.steps_on(lowering, y_group, partial(rows.offsets, whole), channels),
+            epilogue=whole.fused.steps_on(lowering, y_group, partial(rows.offsets, whole), channels),
         )
         emit_product(lowering, product)
 
@@ -286,9 +286,9 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
     return i + 2 if is_groupable and all(sizes[axis] == 1 for axis in inner) else None
 
 
-def _tensors(y: TensorView, finishing: Finishing) -> list[TensorView]:
+def _tensors(y: TensorView, fused: FusedEpilogue) -> list[TensorView]:
     """Return the result and the tensors that the following steps add."""
-    return [y, *(step.operand for step in finishing.steps if isinstance(step.operand, TensorView))]
+    return [y, *(step.operand for step in fused.steps if isinstance(step.operand, TensorView))]
 
 
 def _are_adjacent(value: TensorView, axis: int) -> bool:
@@ -306,10 +306,8 @@ def _emit_stride_groups(lowering: Lowering, whole: _Transposed, axis: int) -> No
     firsts[i] = whole.firsts(axis, 0, range(0, taps * stride, stride)[::-1])
     taps_x, matrix = whole.spread(whole.offsets(firsts), _stride_group_weights(whole, axis, taps))
     y, scales = _view_groups(whole.y, axis, stride), whole.stored.scales_of()
-    steps = [
-        replace(step, operand=_group_operand(step.operand, axis, stride)) for step in whole.finishing.steps
-    ]
-    finishing = replace(whole.finishing, channels=stride * whole.y.shape[1], steps=steps)
+    steps = [replace(step, operand=_group_operand(step.operand, axis, stride)) for step in whole.fused.steps]
+    fused = replace(whole.fused, channels=stride * whole.y.shape[1], steps=steps)
 
     def rows(value: TensorView) -> Array:
         """Return the offset of each group of outputs in a tensor with the axes of the result."""
@@ -324,7 +322,7 @@ def _emit_stride_groups(lowering: Lowering, whole: _Transposed, axis: int) -> No
         y=y,
         rows_y=rows(y),
         scales=None if scales is None else np.tile(scales, stride),
-        finish=finishing.steps_on(lowering, y, rows),
+        epilogue=fused.steps_on(lowering, y, rows),
     )
     emit_product(lowering, product)
     for phase in range(whole.y.shape[axis] % stride):

@@ -10,10 +10,10 @@ from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.lower.elementwise import find_scale
-from pulse.program.lower.matmul_finishing import find_finishing
+from pulse.program.lower.matmul_epilogue import find_epilogue
 from pulse.program.lower.matmul_product import emit_product, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
-from pulse.program.lower.quantize_rows import unrounded_rows
+from pulse.program.lower.quantize_activations import unrounded_activations
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
@@ -31,7 +31,7 @@ def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Tenso
     if side is None:
         return [_emit_batched_product(lowering, node, *take_result_scale(lowering, outlet))]
     stored = require_stored(lowering, node, side, "its matrix")
-    source = unrounded_rows(lowering, node.inputs[1 - side])
+    source = unrounded_activations(lowering, node.inputs[1 - side])
     x = lowering.require_f32(lowering.value(source or node.inputs[1 - side]), "a matrix product")
     # y[..., n] = sum_k x[..., k] matrix[k, n], or y[..., m, n] = sum_k matrix[m, k] x[..., k, n]
     summed_axis = len(x.shape) - (1 if side == 1 else 2)
@@ -48,14 +48,14 @@ def _emit_matrix_product(
     matrix: Array,
     scales: Array | None,
     columns: int,
-    rounds_rows: bool,
+    rounds_activations: bool,
 ) -> TensorView:
     """Multiply the axis ``columns`` of x by a matrix, at every position of the other axes."""
     rows = [axis for axis in range(len(x.shape)) if axis != columns]
-    finishing = find_finishing(lowering, outlet, columns, gates=True)
+    fused = find_epilogue(lowering, outlet, columns, gates=True)
     order = [axis for axis in x.order if axis != columns] + [columns]
-    y = finishing.allocate(lowering, lowering.fact(outlet).sizes, order)
-    bias = np.zeros(matrix.shape[1], np.float32) if finishing.bias is None else finishing.bias
+    y = fused.allocate(lowering, lowering.fact(outlet).sizes, order)
+    bias = np.zeros(matrix.shape[1], np.float32) if fused.bias is None else fused.bias
 
     def rows_of(value: TensorView) -> Array:
         """Return the offset of each row of the product in a tensor with the axes of the result."""
@@ -70,11 +70,11 @@ def _emit_matrix_product(
         y=y,
         rows_y=rows_of(y),
         scales=scales,
-        finish=finishing.steps_on(lowering, y, rows_of),
-        rounds_rows=rounds_rows,
+        epilogue=fused.steps_on(lowering, y, rows_of),
+        rounds_activations=rounds_activations,
     )
     emit_product(lowering, product)
-    finishing.set_value(lowering, y)
+    fused.set_value(lowering, y)
     return y
 
 

@@ -9,7 +9,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array, dtype_name
 from pulse.jit.language.simd import LANES
 from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
-from pulse.program.kernels.matmul.finish import NO_FINISH
+from pulse.program.kernels.matmul.epilogue import NO_EPILOGUE
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_banded import Bands, ProductBandedRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
@@ -78,7 +78,7 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
     product = _merge_taps(product)
     depth, columns = product.depth, product.columns
     fields = _product_fields(lowering, product)
-    if product.rounds_rows:
+    if product.rounds_activations:
         weights = lowering.add_constant(pack_codes(product.matrix, len(product.taps)))
         lowering.emit(ProductOfCodesRow(W=weights, **fields))
         return
@@ -96,7 +96,9 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
 def _merge_taps(product: WindowProduct) -> WindowProduct:
     """Merge taps that are adjacent in memory, unless each must be rounded alone."""
     taps, depth = product.taps, product.depth
-    may_merge = not product.rounds_rows or (product.scales is None and depth * len(taps) <= MAX_ROW_ELEMENTS)
+    may_merge = not product.rounds_activations or (
+        product.scales is None and depth * len(taps) <= MAX_ROW_ELEMENTS
+    )
     adjacent = len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth))
     return replace(product, taps=taps[:1]) if may_merge and adjacent else product
 
@@ -117,7 +119,7 @@ def _product_fields(lowering: Lowering, product: WindowProduct) -> dict[str, Any
         "N": product.columns,
         "accumulate": False,
         "scales": None if scales is None else lowering.add_constant(np.ascontiguousarray(scales)),
-        "finish": product.finish,
+        "epilogue": product.epilogue,
     }
 
 
@@ -135,7 +137,7 @@ def _find_bands(product: WindowProduct) -> Bands | None:
 
 def _emit_bands(lowering: Lowering, bands: Bands, fields: dict[str, Any]) -> None:
     """Emit a product of bands; ``fields``: those of a ``ProductRow``."""
-    names = ("x", "bias", "y", "M", "rows_x", "rows_y", "T", "taps", "K", "N", "finish")
+    names = ("x", "bias", "y", "M", "rows_x", "rows_y", "T", "taps", "K", "N", "epilogue")
     lowering.emit(
         ProductBandedRow(
             **{name: fields[name] for name in names},
@@ -161,7 +163,7 @@ def _emit_few(
     first, others = taps[:, :inputs].reshape(-1, columns), taps[:, inputs:].reshape(-1, columns)
     first_fields: dict[str, Any] = fields | {
         "K": inputs,
-        "finish": NO_FINISH if others.size else product.finish,
+        "epilogue": NO_EPILOGUE if others.size else product.epilogue,
     }
     weights = lowering.add_constant(pack_few(first, width))
     lowering.emit(ProductFewRow(W=weights, width=width, **first_fields))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.kernels.matmul.finish import NO_FINISH, Finish
+from pulse.program.kernels.matmul.epilogue import NO_EPILOGUE, Epilogue
 from pulse.program.table.memory import TensorView
 from pulse.support.record import record
 
@@ -41,8 +41,8 @@ class WindowProduct:
     y            the result
     rows_y       [M], the element of y at which each row of N begins
     scales       [N], for int8 codes
-    finish       the steps that follow; see ``Finishing.steps_on``
-    rounds_rows  whether each tap of x is rounded to the form of the codes
+    epilogue       the steps that follow; see ``FusedEpilogue.steps_on``
+    rounds_activations  whether each tap of x is rounded to the form of the codes
     """
 
     x: TensorView
@@ -53,8 +53,8 @@ class WindowProduct:
     y: TensorView
     rows_y: Array
     scales: Array | None = None
-    finish: Finish = NO_FINISH
-    rounds_rows: bool = False
+    epilogue: Epilogue = NO_EPILOGUE
+    rounds_activations: bool = False
 
     @property
     def depth(self) -> int:

@@ -24,7 +24,7 @@ from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.lower.matmul_product import emit_product, require_constant, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct
-from pulse.program.lower.quantize_rows import unrounded_rows
+from pulse.program.lower.quantize_activations import unrounded_activations
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import Lowering, lowers
@@ -83,7 +83,7 @@ def _emit_layer(
 
 def _emit_projection(lowering: Lowering, node: PulsedNode, w: StoredWeight, bias: Array) -> TensorView:
     """Multiply all frames by the input weights; the result is dense [T, B, G*H]."""
-    source = unrounded_rows(lowering, node.inputs[0])
+    source = unrounded_activations(lowering, node.inputs[0])
     x = lowering.make_innermost(
         lowering.require_f32(lowering.value(source or node.inputs[0]), "a recurrent layer"), 2
     )
@@ -97,7 +97,7 @@ def _emit_projection(lowering: Lowering, node: PulsedNode, w: StoredWeight, bias
         y=y,
         rows_y=y.offsets([0, 1]),
         scales=w.scales_of(),
-        rounds_rows=source is not None,
+        rounds_activations=source is not None,
     )
     emit_product(lowering, product)
     return y
@@ -156,12 +156,12 @@ def _sums_of_codes(lowering: Lowering, size: int, gates: int) -> dict[str, Any]:
 
 
 def _pack(
-    lowering: Lowering, r: StoredWeight, size: int, first: int, gates: int, rounds_rows: bool
+    lowering: Lowering, r: StoredWeight, size: int, first: int, gates: int, rounds_activations: bool
 ) -> tuple[TensorView, TensorView | None]:
     """Pack some gates of the recurrent matrix for the kernels, and their scales, if any."""
     start, count = first * size, gates * size
     codes, scales = r.codes[start:][:count], r.scales_of(start, count)
-    if rounds_rows:
+    if rounds_activations:
         packed = lowering.add_constant(pack_codes(np.ascontiguousarray(codes.T), 1))
         return packed, None if scales is None else lowering.add_constant(np.ascontiguousarray(scales))
     packed = lowering.add_constant(pack_gates(codes, size))

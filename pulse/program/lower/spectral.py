@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.kernels.matmul.finish import ADD, FinishStep
+from pulse.program.kernels.matmul.epilogue import ADD, EpilogueStep
 from pulse.program.kernels.spectral import FourierRow, count_scratch
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lowering import Lowering
@@ -24,9 +24,9 @@ def find_bases(product: WindowProduct) -> list[DftBasis] | None:
     quarters, each is a transform whose points are turned.
     """
     basis = find_dft_basis(product.matrix)
-    if basis is not None and not (product.finish.gate_count and basis.rest_of(product.matrix).any()):
+    if basis is not None and not (product.epilogue.gate_count and basis.rest_of(product.matrix).any()):
         return [basis]
-    if basis is not None or len(product.taps) < 2 or product.finish.gate_count:
+    if basis is not None or len(product.taps) < 2 or product.epilogue.gate_count:
         return None
     bases: list[DftBasis] = []
     for matrix in np.split(product.matrix, len(product.taps)):
@@ -63,15 +63,15 @@ def into_temporary(lowering: Lowering, product: WindowProduct) -> WindowProduct:
     """Return a product without the steps that follow, whose result is a temporary."""
     rows, columns = len(product.rows_x), product.columns
     y = lowering.allocate_temporary((rows, columns), product.x.dtype)
-    finish = replace(product.finish, step_count=0, steps=[])
-    return replace(product, y=y, rows_y=np.arange(rows, dtype=np.int64) * columns, finish=finish)
+    epilogue = replace(product.epilogue, step_count=0, steps=[])
+    return replace(product, y=y, rows_y=np.arange(rows, dtype=np.int64) * columns, epilogue=epilogue)
 
 
 def add_result(lowering: Lowering, product: WindowProduct, other: WindowProduct) -> WindowProduct:
     """Return a product that adds the result of another one before its own steps."""
-    added = FinishStep(code=ADD, parameter=0.0, operand=other.y, rows=lowering.add_table(other.rows_y))
-    steps = [added, *product.finish.steps]
-    return replace(product, finish=replace(product.finish, step_count=len(steps), steps=steps))
+    added = EpilogueStep(code=ADD, parameter=0.0, operand=other.y, rows=lowering.add_table(other.rows_y))
+    steps = [added, *product.epilogue.steps]
+    return replace(product, epilogue=replace(product.epilogue, step_count=len(steps), steps=steps))
 
 
 def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis) -> None:
@@ -113,7 +113,7 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
             from_pairs=are_pairs(*point_parts),
             to_pairs=are_pairs(bins.re, bins.im),
             columns=product.columns,
-            finish=product.finish,
+            epilogue=product.epilogue,
         )
     )
 

@@ -56,7 +56,7 @@ class InterleavedTable:
     sliding: SlidingWindows
 
 
-class Exchange:
+class PortBuffers:
     """Memory after the interleaved arena, for contiguous tensors of each of sixteen streams."""
 
     def __init__(self, lowering: InterleavedLowering, arena_bytes: int) -> None:
@@ -115,25 +115,25 @@ def interleave(program: NativeExecutable) -> InterleavedTable:
         rows, [place for _, place in (*program.input_places, *program.output_places)]
     )
     lowering = InterleavedLowering(program.weights, clock, sliding.buffer_for)
-    exchange = Exchange(lowering, program.arena_bytes)
-    entries = [exchange.add(place, True) for _, place in program.input_places]
-    middle = [
+    port_buffers = PortBuffers(lowering, program.arena_bytes)
+    entries = [port_buffers.add(place, True) for _, place in program.input_places]
+    body = [
         EmittedInstruction(instruction, row.node, row.op)
         for row in trim_fills(rows)
         if row.instruction is not tick and row.instruction not in sliding.moves
         for instruction in _convert(lowering, row)
     ]
-    exits = [exchange.add(place, False) for _, place in program.output_places]
-    begin = [EmittedInstruction(copy, "", "input") for _, copies in entries for copy in copies]
-    end = [EmittedInstruction(copy, "", "output") for _, copies in exits for copy in copies]
+    exits = [port_buffers.add(place, False) for _, place in program.output_places]
+    copies_in = [EmittedInstruction(copy, "", "input") for _, copies in entries for copy in copies]
+    copies_out = [EmittedInstruction(copy, "", "output") for _, copies in exits for copy in copies]
     return InterleavedTable(
-        instructions=(*begin, *middle, *end),
+        instructions=(*copies_in, *body, *copies_out),
         weights=lowering.image.assemble(),
         steady_from=lowering.steady_from,
         clock_byte=byte_of(clock),
         inputs=tuple(byte for byte, _ in entries),
         outputs=tuple(byte for byte, _ in exits),
-        arena_bytes=exchange.end,
+        arena_bytes=port_buffers.end,
         sliding=sliding,
     )
 

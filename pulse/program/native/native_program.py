@@ -143,7 +143,10 @@ class NativeProgram(KernelProgram):
     def _storage_text(self) -> str:
         """Describe the forms of the instructions' weights; small matrices stay f32."""
         rows_by_form = Counter(
-            ("weights and activations" if row.instruction.rounds_rows else "weights", row.instruction.form)
+            (
+                "weights and activations" if row.instruction.rounds_activations else "weights",
+                row.instruction.form,
+            )
             for row in self.instructions
             if len(row.instruction.forms()) > 1
         )

@@ -12,7 +12,7 @@ _FILE, _LAYER, _METHOD = "torchaudio.models.emformer", "_EmformerLayer", "_apply
 
 
 @contextlib.contextmanager
-def keep_full_caches(torch: Any, module: Any) -> Generator[None]:
+def use_whole_caches(torch: Any, module: Any) -> Generator[None]:
     """Within this context, the layers of an Emformer attend to their whole caches, and masks hide what is not filled.
 
     ``Emformer.infer`` cuts its caches to the number of past frames, the value of a tensor: no size of an export.

@@ -8,13 +8,13 @@ from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate_linearly, subsample_nearest
 from pulse.torch.replacements.inverse_transform import inverse_transform
-from pulse.torch.replacements.loops import FrameLoops, author_place
+from pulse.torch.replacements.loops import LoopTracer, author_place
 from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
 from pulse.torch.replacements.windows import columns_of_full_width, pool_maxima, strided_windows
 
 
-def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
+def replace_functions(torch: Any, module: Any, loops: LoopTracer) -> Any:
     """Return a context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors

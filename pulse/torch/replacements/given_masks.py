@@ -9,7 +9,7 @@ from pulse.torch.replacements.attributes import replace_attributes
 
 
 @contextlib.contextmanager
-def keep_given_masks(torch: Any) -> Generator[None]:
+def skip_mask_checks(torch: Any) -> Generator[None]:
     """Within this context, nn.Transformer and its parts do not look whether a mask is the causal one.
 
     They look only for a faster attention with the same result; an exporter does not know what a mask holds. Other

@@ -10,7 +10,7 @@ from pulse.torch.replacements.attributes import replace_attributes
 
 
 @contextlib.contextmanager
-def keep_layer_stack() -> Generator[None]:
+def restore_layer_stack() -> Generator[None]:
     """Within this context, a layer that raises leaves the tracer's stack of layers as it was.
 
     Containers call a layer with an argument that it may lack, catch TypeError, and call it again without.

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from pulse.torch.replacements.whole_numbers import WholeNumber
+from pulse.torch.replacements.traced_ints import TracedInt
 
 EXPORTED_STEPS = 8
 """Steps of a loop that are exported."""
@@ -10,7 +10,7 @@ LOOP_DOMAIN = "pulse.loops"
 """The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
 
 
-class LoopStep(WholeNumber):
+class LoopStep(TracedInt):
     """The position of a frame in a step of a loop: an integer with the loop it belongs to, and the step's index."""
 
     loop: "FrameLoop"

@@ -18,7 +18,7 @@ _MARK = "_pulse_loop_step"
 _OF_PAIRS = ("__getitem__", "select", "unbind", "split", "stack", "cat")
 
 
-class FrameLoops:
+class LoopTracer:
     """The loops of an export."""
 
     def __init__(self, torch: Any) -> None:

@@ -10,7 +10,7 @@ from pulse.torch.replacements.attributes import replace_attributes
 
 
 @contextlib.contextmanager
-def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
+def hide_new_buffers(torch: Any, module: Any) -> Generator[None]:
     """Within this context, buffers without a tensor, and new ones that a call registers, are plain attributes.
 
     An exporter lists the buffers before a call, and misses those that the call creates.

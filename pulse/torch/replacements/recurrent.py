@@ -8,12 +8,12 @@ from typing import Any
 from pulse.ops.recurrent_layers import CUDNN_CELLS, CudnnCell
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.attributes import replace_attributes
-from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.loops import LoopTracer
 from pulse.torch.replacements.packed_sequences import FullSizes, pack_full, pad_full
 
 
 @contextlib.contextmanager
-def keep_recurrent_layers(torch: Any, loops: FrameLoops) -> Generator[None]:
+def write_recurrent_layers(torch: Any, loops: LoopTracer) -> Generator[None]:
     """Within this context, an export writes nn.RNN, nn.GRU and nn.LSTM as nodes of ONNX, which compute nothing.
 
     An LSTM with projections is a loop over its frames: ONNX has no operator for it. Packed sequences of full length are
@@ -28,7 +28,7 @@ def keep_recurrent_layers(torch: Any, loops: FrameLoops) -> Generator[None]:
 class RecurrentFunctions:
     """The functions that PyTorch's recurrent layers call."""
 
-    def __init__(self, torch: Any, loops: FrameLoops, functions: Any) -> None:
+    def __init__(self, torch: Any, loops: LoopTracer, functions: Any) -> None:
         self._torch = torch
         self._loops = loops
         self._functions = functions
@@ -57,7 +57,7 @@ def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
     return (pad_full if isinstance(sizes, FullSizes) else function)(data, sizes, *arguments)
 
 
-def _layer(torch: Any, loops: FrameLoops, cell: CudnnCell, function: Any, *arguments: Any) -> Any:
+def _layer(torch: Any, loops: LoopTracer, cell: CudnnCell, function: Any, *arguments: Any) -> Any:
     """Return the layer's result; sequences of several lengths are left to PyTorch: ONNX has none."""
     if isinstance(arguments[1], FullSizes):
         data, sizes, initial, weights, biased, *others = arguments
@@ -114,7 +114,7 @@ def _node(
 
 
 def _projected_lstm(
-    torch: Any, loops: FrameLoops, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
+    torch: Any, loops: LoopTracer, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
 ) -> list[Any]:
     """Return one layer with projections, as ``_node`` does, by a loop over its frames."""
     results: list[list[Any]] = []

@@ -4,7 +4,7 @@
 import math
 from typing import Any
 
-from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.loops import LoopTracer
 
 RUNNING_FUNCTIONS = ("cumprod", "logcumsumexp", "cummax", "cummin")
 """The names of PyTorch's functions."""
@@ -12,7 +12,7 @@ MAX_UNROLLED = 256
 """Maximum size of an axis of constant size along which a result runs; a longer one is left to the exporter."""
 
 
-def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
+def running_result(torch: Any, loops: LoopTracer, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
     """Return the result of ``cumprod``, ``logcumsumexp``, ``cummax`` or ``cummin`` of frames; None for other arguments.
 
     ONNX has no such operators: each is a loop whose state is the result so far.
@@ -42,7 +42,7 @@ def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
 
 
 def _running_extreme(
-    torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]
+    torch: Any, loops: LoopTracer, greatest: bool, x: Any, dim: int, shape: list[Any]
 ) -> Any:
     """Return the extreme so far and the index of its last occurrence."""
     if x.is_floating_point():

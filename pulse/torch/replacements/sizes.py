@@ -8,14 +8,14 @@ from collections.abc import Generator
 from typing import Any
 
 from pulse.torch.own_thread import OwnThread
-from pulse.torch.replacements.loops import FrameLoops
+from pulse.torch.replacements.loops import LoopTracer
 
 TORCH_PACKAGE = "torch"
 """The package whose code is not changed."""
 
 
 @contextlib.contextmanager
-def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
+def trace_sizes(torch: Any, module: Any, loops: LoopTracer) -> Generator[None]:
     """Within this context, ``int``, ``len``, ``range``, ``enumerate`` and quotients of sizes keep them symbolic.
 
     Python lets these functions return only numbers, so an export that passes through them fixes the length: they are
@@ -116,7 +116,7 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
     return length
 
 
-def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
+def _symbolic_range(torch: Any, owner: OwnThread, loops: LoopTracer) -> Any:
     def steps(*arguments: Any) -> Any:
         """Return ``range`` that keeps sizes symbolic if it has the same number of steps for every length.
 
@@ -145,7 +145,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
     return steps
 
 
-def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
+def _step_numbers(owner: OwnThread, loops: LoopTracer) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
         """Enumerate as Python does, but by the steps of a loop if the values are its frames."""
         for index, value in builtins.enumerate(values, start):

@@ -13,7 +13,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import View
 from pulse.models import PulsedModel
-from pulse.ops.quantize_rows import RoundRows, round_rows
+from pulse.ops.quantize_activations import RoundActivations, round_to_form
 from pulse.program.backends.weight_rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
@@ -210,7 +210,7 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     rounded = [
         pulsed.op
         for pulsed in assert_native(code_program(in_pulses(proto, 2))).nodes
-        if isinstance(pulsed.op, RoundRows)
+        if isinstance(pulsed.op, RoundActivations)
     ]
     assert len(rounded) == 1
 
@@ -218,21 +218,21 @@ def test_codes_of_the_author_keep_their_activations() -> None:
 def test_rows_are_rounded_as_documented() -> None:
     x = floats("x", 5, 48)
     x[3], x[4, 0] = 2.0**-97, np.inf
-    y = round_rows(x)
+    y = round_to_form(x)
     for row, expected in zip(y[:3], x[:3]):
         scale = np.abs(expected).max() / 127
         assert np.abs(row - expected).max() <= scale / 2 * 1.0001
         np.testing.assert_allclose(row / scale, np.rint(row / scale), atol=1e-4)
     assert not y[3].any()
     assert np.isnan(y[4]).all()
-    grouped = RoundRows(1, 3).eval([x], {})[0]
-    np.testing.assert_array_equal(grouped[:, 16:32], round_rows(np.ascontiguousarray(x[:, 16:32])))
+    grouped = RoundActivations(1, 3).eval([x], {})[0]
+    np.testing.assert_array_equal(grouped[:, 16:32], round_to_form(np.ascontiguousarray(x[:, 16:32])))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bf16_rounds_each_element_to_the_nearest(dtype: type[np.floating[Any]]) -> None:
     x = np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, np.inf, -np.inf, np.nan]])
     expected = [[1, 1 + 2**-6, 1 + 2**-7, np.inf, -np.inf, np.nan]]
-    (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
+    (y,) = RoundActivations(1, 1, "bf16").eval([x.astype(dtype)], {})
     assert y.dtype == dtype
     np.testing.assert_array_equal(y, expected)

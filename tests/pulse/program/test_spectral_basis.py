@@ -12,7 +12,7 @@ from pulse.program.spectral_basis import dft_tables, find_dft_basis
 from tests.noise import next_noise
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts, pack_parts
-from tests.pulse.program.kernels.groups import finish_of
+from tests.pulse.program.kernels.groups import epilogue_of
 from tests.pulse.program.kernels.rows import run_both
 
 F32_EPSILON = 2.0**-23
@@ -238,7 +238,7 @@ def test_the_kernel_agrees_with_the_product(length: int, parts: int, one_sided: 
         from_pairs=pairs and are_pairs(points.re, points.im),
         to_pairs=pairs and are_pairs(kept_bins.re, kept_bins.im),
         columns=matrix.shape[1],
-        finish=finish_of(),
+        epilogue=epilogue_of(),
     )
     expected = y.copy()
     for m in range(rows):

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from streaming.protocol.binary_messages import HEADER
 from streaming.protocol.errors import STATUSES, ProtocolError
 from streaming.serve.lanes.group import StepCost
-from streaming.serve.pace import Pace
+from streaming.serve.rate_limiter import RateLimiter
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.held_clock import HeldClock
@@ -205,34 +205,36 @@ def test_a_client_that_does_not_read_holds_back_only_itself() -> None:
 
 def test_messages_are_limited_in_each_second() -> None:
     clock = HeldClock()
-    pace = Pace(LimitSettings(messages_per_s=3), None, clock)
+    limiter = RateLimiter(LimitSettings(messages_per_s=3), None, clock)
     for now_s in (5.0, 5.1, 5.999, 6.0, 6.5, 6.9, 9.0, 9.2, 9.3):
         clock.now_s = now_s
-        pace.count_message(10, True)
+        limiter.count_message(10, True)
     clock.now_s = 9.99
     with pytest.raises(ProtocolError, match="more than 3 messages in a second"):
-        pace.count_message(10, True)
+        limiter.count_message(10, True)
 
 
 def test_frames_are_held_back_as_long_as_they_last() -> None:
     """Up to the window at once; then a client waits until as much time has passed as its frames last."""
     clock = HeldClock(10.0)
-    pace = Pace(LimitSettings(speed=2.0, window_s=0.25), 100.0, clock)
+    limiter = RateLimiter(LimitSettings(speed=2.0, window_s=0.25), 100.0, clock)
     for frames, hold_s in ((50, 0.0), (25, 0.125), (25, 0.25)):
-        pace.count_frames(frames)
-        assert pace.hold_s() == pytest.approx(hold_s)
+        limiter.count_frames(frames)
+        assert limiter.hold_s() == pytest.approx(hold_s)
     clock.now_s = 10.25
-    assert pace.hold_s() == pytest.approx(0.0)
+    assert limiter.hold_s() == pytest.approx(0.0)
     clock.now_s = 100.0
-    pace.count_frames(100)
-    assert pace.hold_s() == pytest.approx(0.25), "time without frames saves no more than the window"
-    unlimited = Pace(LimitSettings(speed=2.0), None, clock)
+    limiter.count_frames(100)
+    assert limiter.hold_s() == pytest.approx(0.25), "time without frames saves no more than the window"
+    unlimited = RateLimiter(LimitSettings(speed=2.0), None, clock)
     unlimited.count_frames(1e9)
     assert unlimited.hold_s() == 0.0
 
 
 def test_a_flood_of_messages_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.serve.connection.Pace", partial(Pace, monotonic=HeldClock(10.0)))
+    monkeypatch.setattr(
+        "streaming.serve.connection.RateLimiter", partial(RateLimiter, monotonic=HeldClock(10.0))
+    )
     with limited_server(messages_per_s=1) as server, raw(server) as client:
         client.hello()
         with suppress(ConnectionClosed):  # the server may close before the second one is sent
@@ -245,7 +247,7 @@ def test_a_flood_of_messages_ends_the_stream(monkeypatch: pytest.MonkeyPatch) ->
 def test_too_fast_frames_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the clock of the server has advanced by the time that they last, the window aside."""
     clock = HeldClock(10.0)
-    monkeypatch.setattr("streaming.serve.connection.Pace", partial(Pace, monotonic=clock))
+    monkeypatch.setattr("streaming.serve.connection.RateLimiter", partial(RateLimiter, monotonic=clock))
     with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         client.send_frames(np.zeros(22), 0)  # 0.22 s of sound

@@ -18,7 +18,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.blocks import EIGHT, FOUR, ONE, TWO, number_until, row_at
 from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, sum_taps, write_digits_of_taps
-from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.product_blocks import (
     HALF,
     PANEL,
@@ -128,29 +128,32 @@ class PackedProductFields(ProductFields):
 
 class ProductRow(PackedProductFields):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
-    of ``finish``.
+    of ``epilogue``.
 
     W is from ``pack_product``; int8 weights are ``W * scales``. It is read once per four rows.
     """
 
-    finish: Finish
+    epilogue: Epilogue
 
     def cuts(self) -> Iterator[Cut]:
         """Cut rows and columns. One or two int8 rows are computed differently, so parts have at least eight."""
         depth = self.T * self.K
         yield Cut(
-            "M", MAX_BLOCK_ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N
+            "M",
+            MAX_BLOCK_ROWS,
+            {"rows_x": 1, "rows_y": 1, **self.epilogue.row_moves()},
+            shared=depth * self.N,
         )
-        columns = self.finish.column_moves()
+        columns = self.epilogue.column_moves()
         if columns is not None:
             moves = {"W": depth, "bias": 1, "scales": 1, "y": 1, **columns}
-            yield Cut("N", PANEL, moves, {"finish.flat": 0}, shared=self.M * depth)
+            yield Cut("N", PANEL, moves, {"epilogue.flat": 0}, shared=self.M * depth)
 
     def reaches(self) -> Iterator[Reach]:
         yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * self.K * -(-self.N // LANES) * LANES)
         yield self.scales, run(self.N)
-        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
 @outline
@@ -212,4 +215,4 @@ def product(row: ProductRow) -> None:
         n = multiply_row_by_panels(row, row.scales)
     if n < row.N:
         multiply_rows_by_panels(row, n)
-    finish(row.finish, row.y, row.rows_y, row.M, row.N)
+    epilogue(row.epilogue, row.y, row.rows_y, row.M, row.N)

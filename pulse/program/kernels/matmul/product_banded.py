@@ -27,7 +27,7 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, words
 from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, number_until, row_at
-from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.support.record import record
 
@@ -94,25 +94,25 @@ class BandedFields(WindowFields):
 
 class ProductBandedRow(BandedFields):
     """y[rows_y[m] + n] = bias[n] + sum_k x[rows_x[m] + taps[0] + k] * W[k, n] over the band of n; then the steps of
-    ``finish``.
+    ``epilogue``.
 
     W has the weights of ``Bands`` of 16 columns.
     """
 
     W: Operand = reads("f32", "inputs", LANES)
     bias: Operand = reads("f32", "N")
-    finish: Finish
+    epilogue: Epilogue
 
     def multiply_adds(self) -> int:
         return self.M * self.inputs * LANES
 
     def cuts(self) -> Iterator[Cut]:
-        moves = {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}
+        moves = {"rows_x": 1, "rows_y": 1, **self.epilogue.row_moves()}
         yield Cut("M", len(FOUR), moves, shared=self.inputs * LANES)
 
     def reaches(self) -> Iterator[Reach]:
         yield from self.band_reaches(LANES)
-        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
 @device
@@ -166,4 +166,4 @@ def product_banded(row: ProductBandedRow) -> None:
         if m < M:
             vstore_part(target + rows_y[m], 0, rest, sum_band(source + rows_x[m], w, count, first))
         w = w + count * LANES
-    finish(row.finish, y, rows_y, M, N)
+    epilogue(row.epilogue, y, rows_y, M, N)

@@ -8,7 +8,7 @@ from pulse.jit.language.tuples import each
 from pulse.jit.registry import kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_banded import BandedFields
 from pulse.program.kernels.matmul.product_interleaved import (
     COLUMNS,
@@ -26,7 +26,7 @@ class InterleavedProductBandedRow(BandedFields):
 
     W: Operand = reads("f32", "inputs", COLUMNS)
     bias: Operand = reads("f32")
-    finish: Finish
+    epilogue: Epilogue
 
     def multiply_adds(self) -> int:
         return self.M * self.inputs * COLUMNS * LANES
@@ -34,7 +34,7 @@ class InterleavedProductBandedRow(BandedFields):
     def reaches(self) -> Iterator[Reach]:
         yield from self.band_reaches(COLUMNS, LANES)
         yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
-        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.N)
+        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.N)
 
 
 @kernel
@@ -53,4 +53,4 @@ def interleaved_product_banded(row: InterleavedProductBandedRow) -> None:
             )
             multiply_rows(source, taps, 1, count, w, bias + n, target, N - n, False, False, bias)
         w = w + count * COLUMNS
-    finish_rows(row.finish, row.y, rows_y, 0, M, N, 0)
+    finish_rows(row.epilogue, row.y, rows_y, 0, M, N, 0)

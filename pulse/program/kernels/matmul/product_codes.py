@@ -1,9 +1,9 @@
 """Products of sliding windows with int8 or bf16 weights, in whose form the windows are rounded first.
 
 int8: a row of K elements becomes ``code * row_scale``; the scale is its largest magnitude / 127
-(``pulse.ops.quantize_rows``). The sums of products of codes, in int32, are exact, so they are the same for any division
-into blocks and on every processor. The instruction needs one unsigned operand: the codes of weights are stored with 128
-added, which adds 128 times the sum of the row's codes to a sum.
+(``pulse.ops.quantize_activations``). The sums of products of codes, in int32, are exact, so they are the same for any
+division into blocks and on every processor. The instruction needs one unsigned operand: the codes of weights are
+stored with 128 added, which adds 128 times the sum of the row's codes to a sum.
 
 bf16: two products at a time are added to a sum in f32 (``vdot_halves``). ``scales`` is None. Every block adds the terms
 of a column in the same order, so the sums are the same bits for any division too.
@@ -40,10 +40,10 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS, ZERO_CODE
 from pulse.program.kernels.blocks import FOUR, Indices, Pointers, Vectors, row_at
-from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
-from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
+from pulse.program.kernels.quantize_activations import ROW_FLOATS, CodedRow, encode_row
 
 ROWS = 4
 """The rows that share one reading of the weights."""
@@ -220,29 +220,29 @@ def packed_codes_size(elements: int, columns: int) -> int:
 
 class ProductOfCodesRow(ProductFields):
     """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * row_scale[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32;
-    then the steps of ``finish``.
+    then the steps of ``epilogue``.
 
-    c * row_scale are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), or as bf16,
-    without row_scale and scales; W is from ``pack_codes``.
+    c * row_scale are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_activations``), or as
+    bf16, without row_scale and scales; W is from ``pack_codes``.
     """
 
-    rounds_rows = True
+    rounds_activations = True
     W: Operand = packed_weights()
     bias: Operand = reads("f32", "N")
     scales: ScalesOperand = weight_scales()
-    finish: Finish
+    epilogue: Epilogue
 
     def cuts(self) -> Iterator[Cut]:
         """Cut rows, at blocks of four."""
         depth = self.T * self.K
-        yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
+        yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.epilogue.row_moves()}, shared=depth * self.N)
 
     def reaches(self) -> Iterator[Reach]:
         require(0 < self.K <= MAX_ROW_ELEMENTS, f"rows of {self.K} elements")
         yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * packed_codes_size(self.K, self.N))
         yield self.scales, run(self.N)
-        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
 @device
@@ -271,4 +271,4 @@ def product_of_codes(row: ProductOfCodesRow) -> None:
     while m < M:
         compute_rows_of_codes(row, (x + rows_x[m],), (y + rows_y[m],), memory, PANEL_COLUMNS)
         m += 1
-    finish(row.finish, y, rows_y, M, row.N)
+    epilogue(row.epilogue, y, rows_y, M, row.N)

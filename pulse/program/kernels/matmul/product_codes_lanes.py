@@ -6,7 +6,7 @@ from pulse.jit.lane_bases import lane, lane_count
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.language.tuples import each
 from pulse.jit.registry import lanes_kernel
-from pulse.program.kernels.matmul.finish import finish
+from pulse.program.kernels.matmul.epilogue import epilogue
 from pulse.program.kernels.matmul.product_codes import (
     CODE_MEMORY,
     HALF_COLUMNS,
@@ -34,4 +34,4 @@ def product_of_codes_lanes(row: ProductOfCodesRow) -> None:
             compute_rows_of_codes(row, (last.x + at_x,), (last.y + at_y,), memory, PANEL_COLUMNS)
             l += 1
     for l in range(L):
-        finish(lane(row, l).finish, lane(row, l).y, rows_y, M, row.N)
+        epilogue(lane(row, l).epilogue, lane(row, l).y, rows_y, M, row.N)

@@ -31,7 +31,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.blocks import EVEN, ODD, number_until, row_at
-from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.product import PackedProductFields
 from pulse.program.kernels.matmul.product_blocks import initial_sum
 from pulse.program.kernels.matmul.scales import begin_sum, end_sum
@@ -83,10 +83,10 @@ class ProductFewRow(PackedProductFields):
     """
 
     width: int
-    finish: Finish
+    epilogue: Epilogue
 
     def cuts(self) -> Iterator[Cut]:
-        moves = {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}
+        moves = {"rows_x": 1, "rows_y": 1, **self.epilogue.row_moves()}
         yield Cut("M", ROWS, moves, shared=self.T * self.K * self.N)
 
     def reaches(self) -> Iterator[Reach]:
@@ -95,7 +95,7 @@ class ProductFewRow(PackedProductFields):
         yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * self.K * self.width)
         yield self.scales, run(self.N)
-        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
 def make_block(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..., None]:
@@ -200,4 +200,4 @@ def product_few(row: ProductFewRow) -> None:
                 initial = initial_sum(bias, p, N, accumulate)
                 total = vload_part(sums, i * width, N) + begin_sum(initial, scales)
                 vstore_part(p, 0, N, end_sum(total, initial, scales, 0, N))
-    finish(row.finish, y, rows_y, M, N)
+    epilogue(row.epilogue, y, rows_y, M, N)

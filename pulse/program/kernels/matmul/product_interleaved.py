@@ -27,13 +27,13 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
 from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, element, first_four
-from pulse.program.kernels.matmul.finish import (
+from pulse.program.kernels.matmul.epilogue import (
     ADD,
     MUL_ROUND,
     PRELU,
-    Finish,
-    FinishStep,
-    GateFinish,
+    Epilogue,
+    EpilogueStep,
+    GateEpilogue,
     apply_gate_function,
     apply_to_two,
     scale_negative,
@@ -75,12 +75,12 @@ class InterleavedProductRow(ProductFields):
     """y[rows_y[m] + n] = bias[n] + sum_t sum_k x[rows_x[m] + taps[t] + k] * W[t*K + k, n] of sixteen streams.
 
     W is from ``interleaved_weights``; the bias is padded to whole tiles. ``accumulate`` adds the values in y; then the
-    steps of ``finish`` follow.
+    steps of ``epilogue`` follow.
     """
 
     W: Operand = reads("f32")
     bias: Operand = reads("f32")
-    finish: Finish
+    epilogue: Epilogue
 
     def multiply_adds(self) -> int:
         return LANES * super().multiply_adds()
@@ -89,15 +89,15 @@ class InterleavedProductRow(ProductFields):
         yield from self.window_reaches(self.K, self.N, LANES)
         yield self.W, run(-(-self.N // COLUMNS) * COLUMNS * self.T * self.K)
         yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
-        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.N)
+        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.N)
 
 
-def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
+def interleaved_reaches(epilogue: Epilogue, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
     """Yield the ``reaches`` of the gate or the steps after M rows of N columns of y."""
-    for gate in finish.gates:
+    for gate in epilogue.gates:
         yield y, (table(rows_y, M) + run(N)) * LANES
         yield gate.gated, (table(gate.rows, M) + run(N // 2)) * LANES
-    for step in finish.steps:
+    for step in epilogue.steps:
         yield y, (table(rows_y, M) + run(N)) * LANES
         if step.code == ADD:
             yield step.operand, (table(step.rows, M) + run(N)) * LANES
@@ -190,7 +190,9 @@ def row_offset(rows: Pointer, i: int) -> int:
 
 
 @device
-def apply_step_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
+def apply_step_to_rows(
+    step: EpilogueStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int
+) -> None:
     """Apply one step to the rows from ``first`` up to ``last``."""
     code, p = step.code, step.parameter
     for m in range(first, last):
@@ -215,7 +217,7 @@ def apply_step_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int
 
 
 @device
-def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
+def combine_gates(gate: GateEpilogue, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
     """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2 * LANES
     for m in range(first, last):
@@ -229,7 +231,7 @@ def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, first: int, las
 
 
 @device
-def begins_with_prelu(row: Finish) -> int:
+def begins_with_prelu(row: Epilogue) -> int:
     """Return 1 if the first step is a PReLU, which the kernels apply before they store; else 0."""
     steps: Any = row.steps
     if row.gate_count > 0 or row.step_count == 0:
@@ -238,7 +240,7 @@ def begins_with_prelu(row: Finish) -> int:
 
 
 @device
-def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int, done: int) -> None:
+def finish_rows(row: Epilogue, y: Pointer, rows_y: Pointer, first: int, last: int, N: int, done: int) -> None:
     """Run the gate or the steps in order, on the rows from ``first`` up to ``last``; the first ``done`` have run."""
     gates: Any = row.gates
     steps: Any = row.steps
@@ -253,7 +255,7 @@ def interleaved_product(row: InterleavedProductRow) -> None:
     """Compute four rows at a time, four columns of each; at the end two rows, and eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
-    has_prelu, steps, second_tile, m = begins_with_prelu(row.finish), row.finish.steps, COLUMNS * T * K, 0
+    has_prelu, steps, second_tile, m = begins_with_prelu(row.epilogue), row.epilogue.steps, COLUMNS * T * K, 0
     all_slopes = steps[0].operand if has_prelu else bias
     while m < M:
         count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
@@ -289,5 +291,5 @@ def interleaved_product(row: InterleavedProductRow) -> None:
                     (x + x0, x + x1), taps, T, K, w, b, (q + y0, q + y1), rest, accumulate, has_prelu, slopes
                 )
                 n += COLUMNS
-        finish_rows(row.finish, y, rows_y, m, m + count, N, has_prelu)
+        finish_rows(row.epilogue, y, rows_y, m, m + count, N, has_prelu)
         m += count

@@ -9,7 +9,7 @@ from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.blocks import EIGHT, FOUR
-from pulse.program.kernels.matmul.finish import finish
+from pulse.program.kernels.matmul.epilogue import epilogue
 from pulse.program.kernels.matmul.product import ProductRow, product
 from pulse.program.kernels.matmul.product_blocks import (
     multiply_four_rows,
@@ -62,4 +62,4 @@ def product_lanes(row: ProductRow) -> None:
                     multiply_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
         n += width
     for l in range(L):
-        finish(lane(row, l).finish, lane(row, l).y, rows_y, M, N)
+        epilogue(lane(row, l).epilogue, lane(row, l).y, rows_y, M, N)

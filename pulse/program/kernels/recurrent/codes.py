@@ -21,7 +21,7 @@ from pulse.program.kernels.matmul.product_codes import (
     words_of,
 )
 from pulse.program.kernels.matmul.scales import Scales
-from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
+from pulse.program.kernels.quantize_activations import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent.gates import activate, finish_gru, finish_gru_reset, finish_lstm
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
@@ -36,7 +36,7 @@ from pulse.program.kernels.recurrent.lstm import LstmFields, load_cell
 class RecurrentCodesFields(RecurrentLayerFields):
     """The first fields of these rows; zeros has an element for each column of W."""
 
-    rounds_rows = True
+    rounds_activations = True
     W: Operand = packed_weights()
     scales: ScalesOperand = weight_scales()
     zeros: Operand = reads("f32")

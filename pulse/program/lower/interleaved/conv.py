@@ -17,5 +17,5 @@ def interleave_depthwise(lowering: InterleavedLowering, row: DepthwiseRow) -> It
         W=weights,
         bias=bias,
         C=row.C,
-        finish=lowering.convert_finish(row.finish),
+        epilogue=lowering.convert_epilogue(row.epilogue),
     )

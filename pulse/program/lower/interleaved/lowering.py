@@ -10,7 +10,7 @@ from pulse.jit.language.simd import LANES
 from pulse.jit.rows.fields import fields_of
 from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
-from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
+from pulse.program.kernels.matmul.epilogue import BY_COLUMN, STEPS, Epilogue, EpilogueStep, GateEpilogue
 from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, TensorView, dense_strides
@@ -157,24 +157,24 @@ class InterleavedLowering:
                 **number_fields("b", inner.strides[1]),
             )
 
-    def convert_finish(self, finish: Finish) -> Finish:
+    def convert_epilogue(self, epilogue: Epilogue) -> Epilogue:
         """Return the steps after a product, for interleaved memories."""
-        steps = [self._step(step) for step in finish.steps]
+        steps = [self._step(step) for step in epilogue.steps]
         gates = [
-            GateFinish(
+            GateEpilogue(
                 left=gate.left, right=gate.right, gated=self.data(gate.gated), rows=self.share(gate.rows)
             )
-            for gate in finish.gates
+            for gate in epilogue.gates
         ]
-        return Finish(flat=False, gate_count=len(gates), step_count=len(steps), gates=gates, steps=steps)
+        return Epilogue(flat=False, gate_count=len(gates), step_count=len(steps), gates=gates, steps=steps)
 
-    def _step(self, step: FinishStep) -> FinishStep:
+    def _step(self, step: EpilogueStep) -> EpilogueStep:
         operand: Any = step.operand
         rows: Any = step.rows
         if operand is None:
             return step
         by_column = STEPS[step.code] in BY_COLUMN
-        return FinishStep(
+        return EpilogueStep(
             code=step.code,
             parameter=step.parameter,
             operand=self.share(operand) if by_column else self.data(operand),

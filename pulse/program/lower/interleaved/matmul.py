@@ -47,7 +47,7 @@ def _product_row(
         accumulate=row.accumulate,
         W=lowering.add_table(unpack(lowering.read_constant(row.W).ravel())),
         bias=lowering.add_table(_padded_bias(lowering, row)),
-        finish=lowering.convert_finish(row.finish),
+        epilogue=lowering.convert_epilogue(row.epilogue),
     )
 
 
@@ -72,7 +72,7 @@ def interleave_product_banded(lowering: InterleavedLowering, row: ProductBandedR
         counts=lowering.add_table(bands.counts),
         W=lowering.add_table(bands.weights.ravel()),
         bias=lowering.add_table(_padded_bias(lowering, row)),
-        finish=lowering.convert_finish(row.finish),
+        epilogue=lowering.convert_epilogue(row.epilogue),
     )
 
 

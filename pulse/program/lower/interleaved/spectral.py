@@ -27,7 +27,7 @@ def interleave_fourier(lowering: InterleavedLowering, row: FourierRow) -> Iterat
         from_im=lowering.add_table(_point_offsets(lowering, row.from_im, scales[1]))
         if row.has_im
         else lowering.share(row.from_im),
-        finish=lowering.convert_finish(row.finish),
+        epilogue=lowering.convert_epilogue(row.epilogue),
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
 from pulse.program.kernels.matmul.product_interleaved import (
@@ -42,14 +42,14 @@ def compare_products(
     x: Array,
     y: Array,
     matrix: Array,
-    finish: Callable[[Array], Finish],
+    epilogue: Callable[[Array], Epilogue],
     operand: Array,
     written: str,
 ) -> None:
     """Compare products of sixteen streams with single ones.
 
     fields   of both rows
-    finish   what follows the product, for an operand of its own in each stream
+    epilogue   what follows the product, for an operand of its own in each stream
     written  the field to compare
     """
     weights, columns = pack_product(matrix), matrix.shape[1]
@@ -57,7 +57,13 @@ def compare_products(
     bias[:columns] = next_noise(rng, columns)
     singles = [
         ProductRow(
-            **fields, x=x[i], y=y[i], W=weights, bias=bias[:columns], scales=None, finish=finish(operand[i])
+            **fields,
+            x=x[i],
+            y=y[i],
+            W=weights,
+            bias=bias[:columns],
+            scales=None,
+            epilogue=epilogue(operand[i]),
         )
         for i in range(LANES)
     ]
@@ -67,6 +73,6 @@ def compare_products(
         y=interleave(y),
         W=interleaved_weights(weights, *matrix.shape),
         bias=bias,
-        finish=finish(interleave(operand)),
+        epilogue=epilogue(interleave(operand)),
     )
     compare_rows(singles, several, written)

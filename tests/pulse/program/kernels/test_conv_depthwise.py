@@ -6,7 +6,7 @@ import pytest
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from tests.failed_cases import in_one_test
 from tests.noise import next_noise
-from tests.pulse.program.kernels.groups import finish_of, finish_step
+from tests.pulse.program.kernels.groups import epilogue_of, epilogue_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 
@@ -33,7 +33,7 @@ def window_case(rng: np.random.Generator, M, T, C, activation):
         W=w,
         bias=bias,
         C=C,
-        finish=finish_of([finish_step("relu", x, rows_x)] * activation),
+        epilogue=epilogue_of([epilogue_step("relu", x, rows_x)] * activation),
     )
     return row, expected
 

@@ -9,7 +9,7 @@ import pytest
 from pulse.jit.language.simd import LANES
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
-from pulse.program.kernels.matmul.finish import STEPS, Finish
+from pulse.program.kernels.matmul.epilogue import STEPS, Epilogue
 from pulse.program.kernels.norm import LayerNormRow
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow
 from pulse.program.kernels.recurrent.gates import pack_gates
@@ -22,7 +22,7 @@ from pulse.program.kernels.recurrent.gru_interleaved import (
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
-from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
+from tests.pulse.program.kernels.groups import activation, epilogue_of, epilogue_step
 from tests.pulse.program.kernels.interleaved_rows import (
     Array,
     compare_products,
@@ -68,10 +68,10 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
         next_noise(rng, N),
     )
 
-    def finish(operand: Array) -> Finish:
+    def epilogue(operand: Array) -> Epilogue:
         operands = [operand if name == "add" else by_column for name in steps]
-        return finish_of(
-            finish_step(name, operand, rows_y, STEP_ARGS[name]) for name, operand in zip(steps, operands)
+        return epilogue_of(
+            epilogue_step(name, operand, rows_y, STEP_ARGS[name]) for name, operand in zip(steps, operands)
         )
 
     common: dict[str, Any] = {
@@ -84,7 +84,7 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
         "N": N,
         "accumulate": accumulate,
     }
-    compare_products(rng, common, x, y, matrix, finish, added, "y")
+    compare_products(rng, common, x, y, matrix, epilogue, added, "y")
 
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])
@@ -105,7 +105,7 @@ def test_interleaved_depthwise_windows_agree_with_single_streams(
         "W": next_noise(rng, T, C),
         "bias": bias,
         "C": C,
-        "finish": finish_of(finish_step(name, bias, rows_y) for name in steps),
+        "epilogue": epilogue_of(epilogue_step(name, bias, rows_y) for name in steps),
     }
     singles = [DepthwiseRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
     compare_rows(singles, InterleavedDepthwiseRow(**common, x=interleave(x), y=interleave(y)), "y")

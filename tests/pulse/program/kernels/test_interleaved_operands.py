@@ -9,7 +9,7 @@ from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import dft_matrix
 from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
-from pulse.program.kernels.matmul.finish import GATES, Finish, GateFinish
+from pulse.program.kernels.matmul.epilogue import GATES, Epilogue, GateEpilogue
 from pulse.program.kernels.norm import SoftmaxRow
 from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
 from pulse.program.kernels.recurrent.gates import pack_gates
@@ -24,7 +24,7 @@ from pulse.program.spectral_basis import dft_tables, find_dft_basis
 from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
 from tests.pulse.program.dft_matrices import arrange_parts
-from tests.pulse.program.kernels.groups import activation, finish_of
+from tests.pulse.program.kernels.groups import activation, epilogue_of
 from tests.pulse.program.kernels.interleaved_rows import (
     Array,
     compare_products,
@@ -103,9 +103,9 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(
     )
     rows_gated = rng.permutation(M) * (N // 2 + 1)
 
-    def finish(output: Array) -> Finish:
-        gate = GateFinish(left=GATES.index(left), right=GATES.index(right), gated=output, rows=rows_gated)
-        return finish_of(gates=[gate])
+    def epilogue(output: Array) -> Epilogue:
+        gate = GateEpilogue(left=GATES.index(left), right=GATES.index(right), gated=output, rows=rows_gated)
+        return epilogue_of(gates=[gate])
 
     common: dict[str, Any] = {
         "M": M,
@@ -117,7 +117,7 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(
         "N": N,
         "accumulate": False,
     }
-    compare_products(rng, common, x, y, next_noise(rng, K, N), finish, gated, "finish.gates[0].gated")
+    compare_products(rng, common, x, y, next_noise(rng, K, N), epilogue, gated, "epilogue.gates[0].gated")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
         "has_im": points.im is not None,
         "wants_im": wants_im,
         "columns": width,
-        "finish": finish_of(),
+        "epilogue": epilogue_of(),
     }
     x, y = next_noise(rng, LANES, M * reach), next_noise(rng, LANES, M * width)
     scratch = np.zeros((LANES, count_scratch(first, second)), np.float32)

@@ -7,7 +7,7 @@ from pulse.program.kernels.matmul.digits import MAX_DIGIT_ROW
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
 from tests.noise import next_noise
-from tests.pulse.program.kernels.groups import finish_of
+from tests.pulse.program.kernels.groups import epilogue_of
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 
@@ -28,7 +28,7 @@ def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool)
         W=pack_product(w),
         bias=np.zeros(N, np.float32),
         scales=np.ones(N, np.float32),
-        finish=finish_of(),
+        epilogue=epilogue_of(),
     )
     assert row.form == "int8"
     return [after["y"] for after in (run_both(row) if python else [run_row(row, python=False)])]

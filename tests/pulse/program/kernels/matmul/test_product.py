@@ -8,14 +8,14 @@ import pytest
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul import product, product_blocks
 from pulse.program.kernels.matmul.batches import MatmulRow
-from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS
+from pulse.program.kernels.matmul.epilogue import BY_COLUMN, STEPS
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import StoredWeight, store
 from tests.failed_cases import in_one_test
 from tests.noise import next_noise
-from tests.pulse.program.kernels.groups import finish_of, finish_step
+from tests.pulse.program.kernels.groups import epilogue_of, epilogue_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 TOLERANCE = 2e-5
@@ -73,7 +73,7 @@ def window_case(
         "bias": bias,
         "scales": scales,
     }
-    fields["finish"] = finish_of([finish_step("relu", x, fields["rows_x"])] * activation)
+    fields["epilogue"] = epilogue_of([epilogue_step("relu", x, fields["rows_x"])] * activation)
     if width is None:
         row = ProductRow(**fields, W=pack_product(stored.codes))
     else:
@@ -219,8 +219,8 @@ def test_steps_after_a_product_agree_with_numpy(
     if step in BY_COLUMN:
         operand[:] = operand[0]
     expected = AFTER[step](expected[: M * N].astype(np.float64).reshape(M, N), 0.7, operand)
-    finish = finish_of([finish_step(step, operand, rows, 0.7)], flat=flat)
-    for after in run_both(replace(row, finish=finish)):
+    epilogue = epilogue_of([epilogue_step(step, operand, rows, 0.7)], flat=flat)
+    for after in run_both(replace(row, epilogue=epilogue)):
         np.testing.assert_allclose(
             after["y"][: M * N].reshape(M, N), expected, rtol=TOLERANCE, atol=4 * TOLERANCE
         )
@@ -236,14 +236,14 @@ def test_steps_run_in_order_on_rows_of_their_operands(
     rows = np.arange(M) * N if flat else rng.permutation(M) * (N + 2)
     operand = next_noise(rng, M * (N + 2))
     steps = [
-        finish_step("add", operand, rows),
-        finish_step("relu", operand, rows),
-        finish_step("max", operand, rows, 0.5),
+        epilogue_step("add", operand, rows),
+        epilogue_step("relu", operand, rows),
+        epilogue_step("max", operand, rows, 0.5),
     ]
     for m, start in enumerate(row.rows_y):
         added = expected[start : start + N] + operand[rows[m] : rows[m] + N]
         expected[start : start + N] = np.maximum(np.maximum(added, 0), 0.5)
-    for after in run_both(replace(row, finish=finish_of(steps, flat=flat))):
+    for after in run_both(replace(row, epilogue=epilogue_of(steps, flat=flat))):
         np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=4 * TOLERANCE)
 
 

@@ -7,13 +7,13 @@ import pytest
 
 import pulse
 from pulse.jit.language.simd import LANES
-from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_banded import Bands, ProductBandedRow
 from pulse.program.kernels.matmul.product_banded_interleaved import InterleavedProductBandedRow
 from pulse.program.kernels.matmul.product_interleaved import COLUMNS
 from tests.noise import next_noise
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.kernels.groups import finish_of, finish_step
+from tests.pulse.program.kernels.groups import epilogue_of, epilogue_step
 from tests.pulse.program.kernels.interleaved_rows import compare_rows, interleave
 from tests.pulse.program.kernels.rows import run_both
 
@@ -78,8 +78,8 @@ def test_products_of_bands_agree_with_numpy(
     for at, to in zip(fields["rows_x"], fields["rows_y"]):
         total = x[at + 2 :][:K].astype(np.float64) @ matrix + bias
         expected[to : to + N] = np.maximum(total, 0) if with_relu else total
-    finish = finish_of([finish_step("relu", x, fields["rows_x"])] * with_relu)
-    for after in run_both(ProductBandedRow(**fields, x=x, y=y, bias=bias, finish=finish)):
+    epilogue = epilogue_of([epilogue_step("relu", x, fields["rows_x"])] * with_relu)
+    for after in run_both(ProductBandedRow(**fields, x=x, y=y, bias=bias, epilogue=epilogue)):
         np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * K**0.5)
 
 
@@ -92,11 +92,11 @@ def test_bands_of_sixteen_streams_agree_with_single_ones(
     fields, matrix = fields_of(rng, shape, LANES)
     x, bias, y = next_noise(rng, LANES, 5 * M + K), next_noise(rng, N), next_noise(rng, LANES, M * (N + 3))
 
-    def finish(operand: np.ndarray) -> Finish:
-        return finish_of([finish_step("relu", operand, fields["rows_x"])] * with_relu)
+    def epilogue(operand: np.ndarray) -> Epilogue:
+        return epilogue_of([epilogue_step("relu", operand, fields["rows_x"])] * with_relu)
 
     singles = [
-        ProductBandedRow(**fields, x=x[i], y=y[i], bias=bias, finish=finish(x[i])) for i in range(LANES)
+        ProductBandedRow(**fields, x=x[i], y=y[i], bias=bias, epilogue=epilogue(x[i])) for i in range(LANES)
     ]
     bands = Bands.of(matrix, COLUMNS)
     narrow = {
@@ -110,7 +110,7 @@ def test_bands_of_sixteen_streams_agree_with_single_ones(
         x=interleave(x),
         y=interleave(y),
         bias=np.pad(bias, (0, -N % COLUMNS)),
-        finish=finish(interleave(x)),
+        epilogue=epilogue(interleave(x)),
     )
     compare_rows(singles, several, "y")
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pulse.ops.quantize_rows import round_rows
+from pulse.ops.quantize_activations import round_to_form
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.weights import store
 from tests.noise import next_noise
-from tests.pulse.program.kernels.groups import finish_of, finish_step
+from tests.pulse.program.kernels.groups import epilogue_of, epilogue_step
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 
@@ -30,7 +30,7 @@ def case(rng: np.random.Generator, M, T, K, N, accumulate=0, activation=0, form=
     scales = np.zeros(1, np.float32) if form == "bf16" else stored.scales_of()
     expected = y.copy()
     for m in range(M):
-        windows = [round_rows(x[rows_x[m] + tap :][:K], form) for tap in taps]
+        windows = [round_to_form(x[rows_x[m] + tap :][:K], form) for tap in taps]
         total = np.concatenate(windows).astype(np.float64) @ stored.values
         total += bias + (y[rows_y[m] :][:N] if accumulate else 0)
         expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
@@ -49,7 +49,7 @@ def case(rng: np.random.Generator, M, T, K, N, accumulate=0, activation=0, form=
         W=pack_codes(stored.codes, T),
         bias=bias,
         scales=scales,
-        finish=finish_of([finish_step("relu", x, rows_x)] * activation),
+        epilogue=epilogue_of([epilogue_step("relu", x, rows_x)] * activation),
     )
     assert row.form == form
     return row, expected
@@ -119,7 +119,7 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(
 def test_tiny_rows_become_zeros_and_large_rows_stay_finite(rng: np.random.Generator, size: float) -> None:
     row, _ = case(rng, 1, 1, 32, 16)
     row.x[:] = row.x / np.abs(row.x).max() * np.float32(size)
-    values = round_rows(row.x[int(row.rows_x[0]) :][:32])
+    values = round_to_form(row.x[int(row.rows_x[0]) :][:32])
     assert (np.abs(values).max() > 0) == (size > 2.0**-96)
     stored = row.W.view(np.uint8).reshape(8, 16, 4).transpose(0, 2, 1).reshape(32, 16).astype(np.int16) - 128
     expected = values.astype(np.float64) @ (stored * row.scales.astype(np.float64)) + row.bias

@@ -11,7 +11,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.dims import require_axis
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.quantize_codes import MAX_CODE, MIN_MAGNITUDE
-from pulse.ops.weight_units import RowForm
+from pulse.ops.weight_units import ActivationForm
 from pulse.ops.work import Work
 from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
@@ -20,7 +20,7 @@ ROUNDING_STEPS = {"int8": 5, "bf16": 1}
 """Operations per element: magnitude, maximum, product, rounding, product; or rounding alone."""
 
 
-def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArray[Any]:
+def round_to_form(x: NDArray[Any], form: ActivationForm = "int8", axis: int = -1) -> NDArray[Any]:
     """Return rows along an axis rounded to a form; the type does not change.
 
     int8: ``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude of the row; a row with an infinity or NaN
@@ -39,7 +39,7 @@ def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArr
 
 
 @record
-class RoundRows(Op):
+class RoundActivations(Op):
     """The elements along an axis rounded to int8 codes, times the scale of their row, or to bf16.
 
     y = rint(x * (127 / m)) * (m / 127), m the largest magnitude of the row; the axis is made of ``groups`` rows. With
@@ -53,7 +53,7 @@ class RoundRows(Op):
 
     axis: int
     groups: int = 1
-    form: RowForm = "int8"
+    form: ActivationForm = "int8"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -65,7 +65,7 @@ class RoundRows(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
         rows = x.reshape(*x.shape[: self.axis], self.groups, -1, *x.shape[self.axis + 1 :]) if x.size else x
-        return [round_rows(rows, self.form, self.axis + 1).reshape(x.shape) if x.size else x]
+        return [round_to_form(rows, self.form, self.axis + 1).reshape(x.shape) if x.size else x]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return Work.of_each(inputs[0], ROUNDING_STEPS[self.form])

@@ -93,7 +93,7 @@ def write_codes(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
 class QuantizeRow(Instruction):
     """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / scale) * scale``, k < K; with ``halves`` the nearest bf16.
 
-    The scale of row m is its largest magnitude / 127; see ``pulse.ops.quantize_rows``.
+    The scale of row m is its largest magnitude / 127; see ``pulse.ops.quantize_activations``.
     """
 
     DATA = ("halves",)

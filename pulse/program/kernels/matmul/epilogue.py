@@ -44,7 +44,7 @@ STEPS = (
     "max",
     "min",
 )
-"""The steps, by their number; ``FinishStep`` explains them."""
+"""The steps, by their number; ``EpilogueStep`` explains them."""
 RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
 BY_COLUMN_CODES = (PRELU, MUL_ROUND)
 BY_COLUMN = tuple(STEPS[code] for code in BY_COLUMN_CODES)
@@ -53,7 +53,7 @@ GATES = (None, "tanh", "sigmoid")
 """The functions of the halves of a gate, by their number."""
 
 
-class FinishStep(RowFields):
+class EpilogueStep(RowFields):
     """A function applied to the values v of a row.
 
     ``relu tanh sigmoid``     of v
@@ -70,7 +70,7 @@ class FinishStep(RowFields):
     rows: OptionalOperand = reads("i64")
 
 
-class GateFinish(RowFields):
+class GateEpilogue(RowFields):
     """``gated[rows[m] + n] = left(v[n]) * right(v[n + N/2])``; the functions are 0 (none), 1 (tanh) or 2 (sigmoid)."""
 
     left: int
@@ -79,7 +79,7 @@ class GateFinish(RowFields):
     rows: Operand = reads("i64")
 
 
-class Finish(RowFields):
+class Epilogue(RowFields):
     """The steps after a product, in order, or one gate.
 
     ``flat``: all rows are contiguous, in the operands too, so that they form one long row; no step is by column.
@@ -88,13 +88,15 @@ class Finish(RowFields):
     flat: bool
     gate_count: int
     step_count: int
-    gates: Sequence[GateFinish] = repeated_group("gate_count")
-    steps: Sequence[FinishStep] = repeated_group("step_count")
+    gates: Sequence[GateEpilogue] = repeated_group("gate_count")
+    steps: Sequence[EpilogueStep] = repeated_group("step_count")
 
     def row_moves(self) -> dict[str, int]:
         """Return ``Cut.moves`` for a product's rows."""
-        gates = {f"finish.gates[{i}].rows": 1 for i in range(self.gate_count)}
-        return gates | {f"finish.steps[{i}].rows": 1 for i, step in enumerate(self.steps) if step.code == ADD}
+        gates = {f"epilogue.gates[{i}].rows": 1 for i in range(self.gate_count)}
+        return gates | {
+            f"epilogue.steps[{i}].rows": 1 for i, step in enumerate(self.steps) if step.code == ADD
+        }
 
     def column_moves(self) -> dict[str, int] | None:
         """Return ``Cut.moves`` for a product's columns; None if they cannot be cut."""
@@ -102,7 +104,9 @@ class Finish(RowFields):
             return None
         with_columns = (*BY_COLUMN_CODES, ADD)
         return {
-            f"finish.steps[{i}].operand": 1 for i, step in enumerate(self.steps) if step.code in with_columns
+            f"epilogue.steps[{i}].operand": 1
+            for i, step in enumerate(self.steps)
+            if step.code in with_columns
         }
 
     def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
@@ -123,7 +127,7 @@ class Finish(RowFields):
             yield step.rows, run(M) if reads_rows else NOTHING
 
 
-NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
+NO_EPILOGUE = Epilogue(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
@@ -159,7 +163,7 @@ def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vec
 
 
 @device
-def apply_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, rows: int, n: int, columns: int) -> None:
+def apply_to_rows(step: EpilogueStep, y: Pointer, rows_y: Pointer, rows: int, n: int, columns: int) -> None:
     """Apply a step to at most 16 columns, from n, of all rows, two at a time."""
     code, p, operand, offsets = step.code, step.parameter, step.operand, step.rows
     by_column = code in BY_COLUMN_CODES
@@ -209,7 +213,7 @@ def map_run(function: StepFunction, target: Pointer, source: Pointer, count: int
 
 
 @outline
-def apply_to_run(row: Finish, i: int, first: int, target: Pointer, source: Pointer, count: int) -> None:
+def apply_to_run(row: Epilogue, i: int, first: int, target: Pointer, source: Pointer, count: int) -> None:
     """Apply step i to ``count`` elements of one long row, from its element ``first``, in whole vectors.
 
     ``target`` and ``source`` are the same, which the compiler does not know: it would store some lanes of each vector.
@@ -239,7 +243,7 @@ def apply_to_run(row: Finish, i: int, first: int, target: Pointer, source: Point
 
 
 @device
-def apply_to_runs(row: Finish, y: Pointer, rows_y: Pointer, columns: int) -> None:
+def apply_to_runs(row: Epilogue, y: Pointer, rows_y: Pointer, columns: int) -> None:
     """Apply all steps to one long row, a block at a time; no step has an operand by column."""
     p, n = y + rows_y[0], 0
     whole = columns // LANES * LANES if columns >= MIN_RUN else 0
@@ -272,7 +276,7 @@ def apply_gate_function(v: Vector, function: int) -> Vector:
 
 
 @device
-def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def combine_gates(gate: GateEpilogue, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2
     for m in range(M):
@@ -285,7 +289,7 @@ def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int)
 
 
 @outline
-def apply_finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def apply_epilogue(row: Epilogue, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Apply the steps or the gate to M rows of N columns."""
     if row.gate_count > 0:
         combine_gates(row.gates[0], y, rows_y, M, N)
@@ -298,7 +302,7 @@ def apply_finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> No
 
 
 @device
-def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def epilogue(row: Epilogue, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Apply the steps or the gate, if there are any, to M rows of N columns."""
     if M > 0 and row.gate_count + row.step_count > 0:
-        apply_finish(row, y, rows_y, M, N)
+        apply_epilogue(row, y, rows_y, M, N)

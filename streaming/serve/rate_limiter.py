@@ -1,4 +1,4 @@
-"""Pace: limits on how much one connection may send."""
+"""A limit on the messages and frames that one connection may send."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ MAX_TEXT_BYTES = 4096
 """Maximum size of a text message in bytes; a larger one is refused."""
 
 
-class Pace:
+class RateLimiter:
     """Counts the messages and frames of one connection.
 
     frames_per_s  frames per second of the model; None if unknown, then frames are not held back
@@ -26,7 +26,7 @@ class Pace:
         self._limits, self._monotonic = limits, monotonic
         self._frame_s = 0.0 if frames_per_s is None else 1 / (frames_per_s * limits.speed)
         self._second, self._messages = 0, 0
-        self._paid_until_s = 0.0
+        self._allowed_until_s = 0.0
 
     def count_message(self, size: int, is_text: bool) -> None:
         """Count a message. Raises ProtocolError: it is too long, or one too many."""
@@ -45,8 +45,8 @@ class Pace:
     def count_frames(self, frames: float) -> None:
         """Count frames; ``hold_s`` grows by the time that they last."""
         earliest_s = self._monotonic() - self._limits.window_s
-        self._paid_until_s = max(self._paid_until_s, earliest_s) + frames * self._frame_s
+        self._allowed_until_s = max(self._allowed_until_s, earliest_s) + frames * self._frame_s
 
     def hold_s(self) -> float:
         """Return the seconds to wait before the next frames are read."""
-        return max(0.0, self._paid_until_s - self._monotonic())
+        return max(0.0, self._allowed_until_s - self._monotonic())

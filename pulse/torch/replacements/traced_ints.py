@@ -11,7 +11,7 @@ from pulse.torch.own_thread import OwnThread
 from pulse.torch.preservation import Restore
 
 
-class WholeNumber(int):
+class TracedInt(int):
     """An integer with the methods of a tensor of one integer."""
 
     def to(self, *_: Any, **__: Any) -> int:
@@ -24,27 +24,25 @@ class WholeNumber(int):
         return super().__hash__()
 
 
-def _integer_operator(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
+def _integer_operator(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[TracedInt, Any], Any]:
     """Return an operator on the plain Python int: symbolic sizes support no other type."""
 
-    def compute(self: WholeNumber, other: Any) -> Any:
-        number = other.__pos__() if isinstance(other, WholeNumber) else other
+    def compute(self: TracedInt, other: Any) -> Any:
+        number = other.__pos__() if isinstance(other, TracedInt) else other
         return operation(number, +self) if swap else operation(+self, number)
 
     return compute
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(WholeNumber, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
-    setattr(WholeNumber, f"__r{_name}__", _integer_operator(getattr(operator, _name), True))
+    setattr(TracedInt, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
+    setattr(TracedInt, f"__r{_name}__", _integer_operator(getattr(operator, _name), True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(WholeNumber, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
+    setattr(TracedInt, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
 
 
 @contextlib.contextmanager
-def keep_whole_numbers(
-    torch: Any, module: Any, run: Callable[[], object], restore: Restore
-) -> Generator[None]:
+def trace_ints(torch: Any, module: Any, run: Callable[[], object], restore: Restore) -> Generator[None]:
     """Within this context, buffers of one integer are numbers, and rounded sizes are sizes.
 
     An exporter does not know what a tensor holds, and so no length computed with such buffers. A buffer stays a tensor
@@ -59,7 +57,7 @@ def keep_whole_numbers(
     for name, function in functions.items():
         setattr(torch, name, _wrap_rounding(torch, owner, function, ROUNDINGS[name]))
     for name in methods:
-        setattr(torch.SymInt, name, WholeNumber.to)
+        setattr(torch.SymInt, name, TracedInt.to)
     as_tensor = torch.as_tensor
     torch.as_tensor = _quotient_itself(torch, owner, as_tensor)
     buffers = _to_numbers(torch, module)
@@ -90,7 +88,7 @@ def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callabl
         if not isinstance(value, numbers) or not owner.is_here:
             return function(value, *others, **named)
         result = rounded(value)
-        return WholeNumber(result) if isinstance(result, int) else result
+        return TracedInt(result) if isinstance(result, int) else result
 
     return round_value
 
@@ -124,7 +122,7 @@ def _to_numbers(torch: Any, module: Any) -> list[_Place]:
             ):
                 buffers.append((submodule, name, value))
                 del submodule._buffers[name]
-                submodule.__dict__[name] = WholeNumber(value.item())
+                submodule.__dict__[name] = TracedInt(value.item())
     return buffers
 
 

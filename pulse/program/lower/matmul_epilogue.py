@@ -1,4 +1,4 @@
-"""Elementwise ops that a product applies to its rows while they are in the cache; see ``kernels.matmul.finish``."""
+"""Elementwise ops that a product applies to its rows while they are in the cache; see ``kernels.matmul.epilogue``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
-from pulse.program.kernels.matmul import finish
+from pulse.program.kernels.matmul import epilogue
 from pulse.program.lower.concat import allocate_part
 from pulse.program.lower.elementwise import one_number
 from pulse.program.lowering import Lowering
@@ -33,7 +33,7 @@ class FusedStep:
 
 
 @record(frozen=False)
-class Finishing:
+class FusedEpilogue:
     """The steps after a product, up to the wire that the product then writes itself.
 
     outlet    that wire
@@ -41,7 +41,7 @@ class Finishing:
     channels  their number, gates included
     bias      the number that is added to each channel before all steps; None: no bias
     steps     the steps
-    gate      the functions of the two halves of the channels, which are multiplied; numbers in ``finish.GATES``
+    gate      the functions of the two halves of the channels, which are multiplied; numbers in ``epilogue.GATES``
     gated     the wire's memory if there is a gate, once it is allocated
     """
 
@@ -66,32 +66,32 @@ class Finishing:
         y: TensorView,
         rows: Callable[[TensorView], Array],
         channels: slice = slice(None),
-    ) -> finish.Finish:
+    ) -> epilogue.Epilogue:
         """Return the steps for the channels in y; ``rows`` returns the row offsets of a tensor with its axes."""
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate
-            gate = finish.GateFinish(
+            gate = epilogue.GateEpilogue(
                 left=left, right=right, gated=self.gated, rows=lowering.add_table(rows(self.gated))
             )
-            return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
+            return replace(epilogue.NO_EPILOGUE, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
         flat = _have_no_gaps(rows(y), last - first)
-        steps: list[finish.FinishStep] = []
+        steps: list[epilogue.EpilogueStep] = []
         for step in self.steps:
             operand, offsets = None, None
-            flat &= step.kind not in finish.BY_COLUMN
+            flat &= step.kind not in epilogue.BY_COLUMN
             if isinstance(step.operand, TensorView):
                 operand = step.operand.part(self.axis, first, last)
                 flat &= _have_no_gaps(rows(operand), last - first)
                 offsets = lowering.add_table(rows(operand))
             elif step.operand is not None:
                 operand = lowering.add_constant(np.ascontiguousarray(step.operand[channels]))
-            code = finish.STEPS.index(step.kind)
+            code = epilogue.STEPS.index(step.kind)
             steps.append(
-                finish.FinishStep(code=code, parameter=step.parameter, operand=operand, rows=offsets)
+                epilogue.EpilogueStep(code=code, parameter=step.parameter, operand=operand, rows=offsets)
             )
-        return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
+        return replace(epilogue.NO_EPILOGUE, flat=flat, step_count=len(steps), steps=steps)
 
     def set_value(self, lowering: Lowering, y: TensorView) -> None:
         """Set the tensor of the wire."""
@@ -103,24 +103,24 @@ def _have_no_gaps(offsets: Array, size: int) -> bool:
     return bool((np.diff(offsets) == size).all())
 
 
-def find_finishing(lowering: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
+def find_epilogue(lowering: Lowering, outlet: OutletId, axis: int, gates: bool) -> FusedEpilogue:
     """Find the following steps that a product can include; mark their nodes as done.
 
     axis   the axis of the channels, which are the columns of the product
     gates  whether all channels are columns of one product
     """
-    finishing = Finishing(outlet, axis, lowering.fact(outlet).sizes[axis])
-    while len(finishing.steps) < MAX_STEPS:
-        if _take_swish(lowering, finishing):
+    fused = FusedEpilogue(outlet, axis, lowering.fact(outlet).sizes[axis])
+    while len(fused.steps) < MAX_STEPS:
+        if _take_swish(lowering, fused):
             continue
-        reader = _only_elementwise_reader(lowering, finishing.outlet)
-        if reader is None or not _take_step(lowering, finishing, reader):
+        reader = _only_elementwise_reader(lowering, fused.outlet)
+        if reader is None or not _take_step(lowering, fused, reader):
             break
         lowering.claim(reader.id)
-        finishing.outlet = OutletId(reader.id)
-    if gates and not finishing.steps and finishing.outlet == outlet:
-        _find_gate(lowering, finishing)
-    return finishing
+        fused.outlet = OutletId(reader.id)
+    if gates and not fused.steps and fused.outlet == outlet:
+        _find_gate(lowering, fused)
+    return fused
 
 
 def _only_elementwise_reader(lowering: Lowering, outlet: OutletId) -> PulsedNode | None:
@@ -132,9 +132,9 @@ def _only_elementwise_reader(lowering: Lowering, outlet: OutletId) -> PulsedNode
     return node if fact.sizes == lowering.fact(outlet).sizes and fact.dtype == np.float32 else None
 
 
-def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
+def _take_swish(lowering: Lowering, fused: FusedEpilogue) -> bool:
     """Include ``v * sigmoid(v)``, which is two nodes, if it follows; return whether it does."""
-    graph, outlet = lowering.graph, finishing.outlet
+    graph, outlet = lowering.graph, fused.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
     if len(readers) != 2 or lowering.is_read_later(outlet):
         return False
@@ -151,8 +151,8 @@ def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
             ):
                 return False
             lowering.claim(sigmoid.id, product.id)
-            finishing.steps.append(FusedStep("swish", 1.0))
-            finishing.outlet = OutletId(product.id)
+            fused.steps.append(FusedStep("swish", 1.0))
+            fused.outlet = OutletId(product.id)
             return True
     return False
 
@@ -162,85 +162,78 @@ def _is_elementwise(node: PulsedNode, function: str) -> bool:
     return isinstance(node.op, Elementwise) and node.op.kind == function
 
 
-def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
+def _take_step(lowering: Lowering, fused: FusedEpilogue, node: PulsedNode) -> bool:
     """Include the function of a node, if a product can apply it; return whether it does."""
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):
-        finishing.steps.append(FusedStep(op.kind))
+        fused.steps.append(FusedStep(op.kind))
         return True
     if op.kind in ONE_PARAMETER:
-        finishing.steps.append(FusedStep(op.kind, op.params[0]))
+        fused.steps.append(FusedStep(op.kind, op.params[0]))
         return True
     if len(node.inputs) != 2:
         return False
-    slot = node.inputs.index(finishing.outlet)
+    slot = node.inputs.index(fused.outlet)
     other = node.inputs[1 - slot]
-    numbers = _channel_operand(
-        lowering.known_value(other), finishing, len(lowering.fact(finishing.outlet).sizes)
-    )
+    numbers = _channel_operand(lowering.known_value(other), fused, len(lowering.fact(fused.outlet).sizes))
     if numbers is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
-        finishing.steps.append(FusedStep(op.kind, 0.0, numbers))
+        fused.steps.append(FusedStep(op.kind, 0.0, numbers))
         return True
     limit = one_number(lowering.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
-        finishing.steps.append(FusedStep(op.kind, limit))
+        fused.steps.append(FusedStep(op.kind, limit))
         return True
     if op.kind != "add" or lowering.fact(other).dtype != np.float32:
         return False
     if numbers is not None:
-        if any(step.kind != "add" for step in finishing.steps):
+        if any(step.kind != "add" for step in fused.steps):
             return False
-        finishing.bias = numbers if finishing.bias is None else finishing.bias + numbers
+        fused.bias = numbers if fused.bias is None else fused.bias + numbers
         return True
     if (
         lowering.known_value(other) is not None
-        or lowering.fact(other).sizes != lowering.fact(finishing.outlet).sizes
+        or lowering.fact(other).sizes != lowering.fact(fused.outlet).sizes
     ):
         return False
     value = lowering.find_value(other)
-    if value is None or (value.strides[finishing.axis] != 1 and value.shape[finishing.axis] != 1):
+    if value is None or (value.strides[fused.axis] != 1 and value.shape[fused.axis] != 1):
         return False
-    finishing.steps.append(FusedStep("add", 0.0, value))
+    fused.steps.append(FusedStep("add", 0.0, value))
     return True
 
 
-def _channel_operand(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:
+def _channel_operand(constant: Array | None, fused: FusedEpilogue, rank: int) -> Array | None:
     """Return a constant with one number for each channel, or one for all; None for anything else."""
     if constant is None or constant.dtype != np.float32 or constant.ndim > rank:
         return None
     shape = (1,) * (rank - constant.ndim) + constant.shape
-    if any(size != 1 for axis, size in enumerate(shape) if axis != finishing.axis):
+    if any(size != 1 for axis, size in enumerate(shape) if axis != fused.axis):
         return None
-    if shape[finishing.axis] in (1, finishing.channels):
-        return np.broadcast_to(constant.ravel(), (finishing.channels,))
+    if shape[fused.axis] in (1, fused.channels):
+        return np.broadcast_to(constant.ravel(), (fused.channels,))
     return None
 
 
-def _find_gate(lowering: Lowering, finishing: Finishing) -> None:
+def _find_gate(lowering: Lowering, fused: FusedEpilogue) -> None:
     """Find a gate: the product of the two halves of the channels, perhaps after a function of each."""
-    graph, outlet = lowering.graph, finishing.outlet
+    graph, outlet = lowering.graph, fused.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or lowering.is_read_later(outlet) or finishing.channels % 2:
+    if len(readers) != 2 or lowering.is_read_later(outlet) or fused.channels % 2:
         return
-    half, sides = finishing.channels // 2, [(-1, -1, -1)] * 2
+    half, sides = fused.channels // 2, [(-1, -1, -1)] * 2
     nodes: list[int] = []
     for node in readers:
         op = node.op
-        if (
-            not isinstance(op, Slice)
-            or op.axis != finishing.axis
-            or op.step != 1
-            or op.start not in (0, half)
-        ):
+        if not isinstance(op, Slice) or op.axis != fused.axis or op.step != 1 or op.start not in (0, half):
             return
-        if lowering.fact(OutletId(node.id)).sizes[finishing.axis] != half:
+        if lowering.fact(OutletId(node.id)).sizes[fused.axis] != half:
             return
         half_wire, function = OutletId(node.id), 0
         nodes.append(node.id)
         reader = _only_elementwise_reader(lowering, half_wire)
-        if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in finish.GATES:
-            half_wire, function = OutletId(reader.id), finish.GATES.index(reader.op.kind)
+        if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in epilogue.GATES:
+            half_wire, function = OutletId(reader.id), epilogue.GATES.index(reader.op.kind)
             nodes.append(reader.id)
             reader = _only_elementwise_reader(lowering, half_wire)
         if reader is None or not isinstance(reader.op, Elementwise) or reader.op.kind != "mul":
@@ -250,4 +243,4 @@ def _find_gate(lowering: Lowering, finishing: Finishing) -> None:
     if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
         return
     lowering.claim(*nodes, left)
-    finishing.gate, finishing.outlet = (f, g), OutletId(left)
+    fused.gate, fused.outlet = (f, g), OutletId(left)
