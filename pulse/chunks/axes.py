@@ -8,6 +8,14 @@ from pulse.facts import DType
 
 
 def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
+    """Return the axis of the frames of an input's chunk, and why; None if its shape does not decide.
+
+    Booleans never decide: they mask entries of caches as often as frames.
+    """
+    return None if np.issubdtype(dtype, np.bool_) else _axis_by_shape(shape, dtype)
+
+
+def _axis_by_shape(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
     """Return the axis of a chunk's frames, and why; None if the shape does not decide.
 
     A floating tensor of up to two axes, at most one of them longer than one, is sound: its longest axis. Otherwise the
@@ -67,7 +75,7 @@ def axis_of_one_frame(shape: Sequence[int]) -> int | None:
 
 def _axis_of_one_frame(shape: Sequence[int], dtype: DType, axis: int | None) -> list[tuple[int, str]]:
     """Return the axis of an output of one frame or of sound; ``axis``: the input's time axis if ranks are equal."""
-    axis_and_reason = time_axis(shape, dtype)
+    axis_and_reason = _axis_by_shape(shape, dtype)
     if axis_and_reason is not None:
         is_one = shape[axis_and_reason[0]] == 1
         return [(axis_and_reason[0], "one frame per chunk") if is_one else axis_and_reason]

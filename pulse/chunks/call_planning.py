@@ -67,9 +67,10 @@ def plan_calls(
         for name in typed.inputs
         if name not in states
     ]
-    main = next((port for port in inputs if port.axis is not None), None)
-    if main is None or main.axis is None:
+    streams = [port for port in inputs if port.axis is not None]
+    if not streams:
         raise _no_stream(typed, inputs, pairs)
+    main = next((port for port in streams if not _is_mask(typed.inputs[port.name])), streams[0])
     next_values = {pair.output for pair in pairs}
     output_names = [name for name in typed.outputs if name not in next_values] if outputs is None else outputs
     if not output_names:
@@ -80,7 +81,7 @@ def plan_calls(
         _output_frames(typed, name, chunking, None if name in next_values else main, file_axes)
         for name in output_names
     ]
-    streaming = [port.name for port in inputs if port.axis is not None]
+    streaming = [port.name for port in streams]
     _require(chunking.axes, [port.name for port in (*inputs, *port_frames)], "an axis", "an input or output")
     _require(chunking.context, streaming, "a context", "a streaming input")
     _require(chunking.initial, states, "an initial value", "a state")
@@ -109,6 +110,11 @@ def _warn_about_context(typed: TypedNetwork, main: PortFrames, outputs: Iterable
                 PulseWarning,
                 stacklevel=2,
             )
+
+
+def _is_mask(fact: TypedFact) -> bool:
+    """Return whether an input has booleans, so that it does not count the frames of a chunk."""
+    return np.issubdtype(fact.dtype, np.bool_)
 
 
 def _is_signal(fact: TypedFact) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 from pulse.chunks.axes import output_axes
 from pulse.errors import PulsifyError
@@ -125,3 +125,30 @@ def test_a_model_of_one_length_has_no_longer_chunk() -> None:
     nodes = [node("Add", "x h", "y"), node("Identity", "y", "hn")]
     shapes = {"x": [1, "time"], "h": [1, 6]}, {"y": [1, 6], "hn": [1, 6]}
     assert models.stream(models.build(nodes, *shapes), 6, backend="numpy").outputs[0].axis == 1
+
+
+@pytest.mark.parametrize("axes", [None, {"mask": 2}], ids=["given once", "a stream"])
+def test_a_mask_streams_only_if_its_axis_is_given(axes: dict[str, int] | None) -> None:
+    """Of a model whose first input is a mask [1, 1, 4], the frames are counted by the features x [1, 2, 4]."""
+    nodes = [
+        node("Cast", "mask", "factors", to=TensorProto.FLOAT),
+        node("Add", "x h", "sum"),
+        node("Mul", "sum factors", "y"),
+        node("ReduceMean", "sum", "hn", keepdims=1, axes=[1]),
+    ]
+    model = models.build(nodes, {"x": [1, 2, 4], "h": [1, 1, 4]}, {"y": [1, 2, 4], "hn": [1, 1, 4]})
+    mask = helper.make_tensor_value_info("mask", TensorProto.BOOL, [1, 1, 4])
+    model.graph.input.insert(0, mask)
+    values = np.array([[[True, False, True, True]]])
+    loaded = {"constants": {"mask": values}} if axes is None else {}
+    x = normal_noise(1, 8, 4)
+    first = {"h": ("hn", np.zeros((1, 1, 4), np.float32))}
+    feeds = [{"x": piece, "mask": values} for piece in pieces(x, 1, 2)]
+    program = models.stream(
+        model, 2 if axes is None else 4, backend="numpy", axes={"x": 1, **(axes or {})}, **loaded
+    )
+    assert program.outputs[0].axis == 1
+    state = program.spawn()
+    for feed, step in zip(feeds, loop(model, feeds, first)):
+        given = {name: feed[name] for name in feed if axes is not None or name != "mask"}
+        np.testing.assert_allclose(state.step(given)["y"], step["y"], 1e-5, 1e-6)
