@@ -23,9 +23,11 @@ class KernelProgram(NativeExecutable):
     NOT_PICKLED = (*NativeExecutable.NOT_PICKLED, "_lanes_table")
 
     def spawn(self, constants: Feed | None = None) -> NativeState:
-        return NativeState(
+        state = NativeState(
             self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.stream_arena_bytes)
         )
+        state.prepare_step()
+        return state
 
     def specialise(
         self,

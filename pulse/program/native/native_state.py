@@ -112,6 +112,10 @@ class NativeState(State):
             return super().try_step
         return array_step(NativeState.pack(self), self.clock.counter, self._flags)
 
+    def prepare_step(self) -> None:
+        """Link the compiled call of ``step`` now, so that the first pulse takes no longer than the others."""
+        _ = self.try_step
+
     def _set_end(self) -> None:
         for length, register in self._length_registers:
             register[0] = self.clock.frames(length)

@@ -11,6 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.compiler import compile_model
 from pulse.program.machine.python_objects import arrays_are_known
+from pulse.program.native import native_state
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
@@ -51,6 +52,17 @@ def unaligned_copy(x: Array) -> Array:
 
 def test_the_layout_of_numpys_arrays_is_the_one_that_is_read() -> None:
     assert arrays_are_known()
+
+
+def test_a_stream_is_linked_before_its_first_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``spawn`` makes the compiled call: linking it takes milliseconds in a new process."""
+
+    def refuse(*_: object) -> None:
+        pytest.fail("the call is made in the first pulse")
+
+    state, x = neg().spawn(), pulse_of_noise()
+    monkeypatch.setattr(native_state, "array_step", refuse)
+    assert np.array_equal(state.step(x)["y"], -x)
 
 
 def test_plain_arrays_take_the_compiled_call() -> None:
