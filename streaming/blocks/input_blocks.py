@@ -81,7 +81,10 @@ class InputBlocks:
             port = queue.port
             block = blocks[name] = widen_f16(block, port.dtype)
             if block.shape != port.shape and not queue.fits(block):
-                raise InputError(f"{name}: expected {_port_text(port)}, got shape {list(block.shape)}")
+                raise InputError(
+                    f"{name}: expected {_port_text(port)}, got shape {list(block.shape)}"
+                    f"{_reshape_advice(port, block.shape)}"
+                )
             if block.dtype != port.dtype:
                 raise InputError(
                     f"{name}: expected {_port_text(port)}, got {dtype_name(block.dtype)}; convert it with "
@@ -216,3 +219,15 @@ def _port_text(port: Port) -> str:
     """Return a block's shape and dtype, the stream axis marked: [1, any, 80] f32."""
     dims = ["any" if axis == port.axis else str(size) for axis, size in enumerate(port.shape)]
     return f"[{', '.join(dims)}] {dtype_name(port.dtype)}"
+
+
+def _reshape_advice(port: Port, shape: Sequence[int]) -> str:
+    """Return how to reshape a block of a port that differs only in axes of size 1; empty if it differs otherwise."""
+    expected = [size for axis, size in enumerate(port.shape) if axis == port.axis or size != 1]
+    given = [size for size in shape if size != 1]
+    stream_axis = sum(size != 1 for size in port.shape[: port.axis])
+    if len(given) != len(expected):
+        return ""
+    expected[stream_axis] = given[stream_axis]
+    dims = ", ".join("-1" if axis == port.axis else str(size) for axis, size in enumerate(port.shape))
+    return f"; reshape it with .reshape({dims})" if given == expected else ""

@@ -141,6 +141,8 @@ def arrays(working_folder: None) -> None:
     bad[0, 6] = np.nan
     np.save("nan.npy", bad)
     np.save("flat.npy", np.zeros(9, np.float32))
+    np.save("table.npy", np.zeros((9, 4), np.float32))
+    np.save("turned.npy", np.zeros((4, 9), np.float32))
     np.save("ints.npy", np.zeros((1, 9, 4), np.int64))
     Path("text.npy").write_text("words")
     np.savez("other.npz", z=bad)
@@ -150,7 +152,9 @@ def arrays(working_folder: None) -> None:
     ("name", "message"),
     [
         ("nan.npy", "x: NaN at frame 6; replace it\n"),
-        ("flat.npy", "x: expected [1, any, 4] f32, got shape [9]"),
+        ("flat.npy", "x: expected [1, any, 4] f32, got shape [9]\n"),
+        ("table.npy", "got shape [9, 4]; reshape it with .reshape(1, -1, 4)\n"),
+        ("turned.npy", "got shape [4, 9]\n"),
         ("ints.npy", "got i64"),
         ("text.npy", "text.npy: cannot be read"),
         ("other.npz", "no array for input x; the file has z"),
