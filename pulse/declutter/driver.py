@@ -8,6 +8,7 @@ import numpy as np
 
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.caches import CACHES
+from pulse.declutter.codes import CODES
 from pulse.declutter.common_subexpressions import COMMON
 from pulse.declutter.conditions import CONDITIONS
 from pulse.declutter.crops import CROPS
@@ -36,6 +37,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
     *CROPS,
     *SINGLE_ENTRIES,
     *ROWS,
+    *CODES,
     *AFFINE,
     *CACHES,
     *COMMON,

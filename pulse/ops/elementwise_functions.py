@@ -245,6 +245,7 @@ ELEMENTWISE: dict[str, FunctionEntry] = {
     ),
     "mean": variadic(lambda *xs: _fold(np.add)(*xs) / len(xs), OperatorNames("Mean")),
     "mul_round": binary(lambda x, y: np.rint(x * y)),
+    "round_within": unary(lambda x, low, high: np.clip(np.round(x), low, high), idempotent=True),
     "prelu": binary(lambda x, slope: np.where(x < 0, x * slope, x), OperatorNames("PRelu")),
     "abs": unary(np.abs, OperatorNames("Abs", "abs", "Abs"), idempotent=True),
     "neg": unary(

@@ -1,4 +1,4 @@
-"""Integers that must lie in a range."""
+"""Integers, also as floats, that must lie in a range."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,14 @@ class RangeCheck(Op):
 
     For operators built of several ops, none of which checks the range.
 
+    kind     the type that must hold the values, for messages: floats that stand for its integers
+
     Stream   pointwise
     """
 
     low: int
     high: int
+    kind: str = ""
     copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
@@ -29,10 +32,10 @@ class RangeCheck(Op):
         return [inputs[0]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        return [Check(0, self.low, self.high)]
+        return [Check(0, self.low, self.high, kind=self.kind)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return broadcast_relation(inputs, axes)
 
     def detail(self) -> str:
-        return f"{self.low} … {self.high}"
+        return f"{self.low} … {self.high} {self.kind}".rstrip()

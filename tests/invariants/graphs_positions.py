@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.dim import ONE, ZERO, TDim, dim_max, dim_min
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
@@ -90,6 +90,18 @@ def merged_rows(builder: Builder) -> None:
     builder.keep(builder.add(Reduce("sum", (3,), False), split))
 
 
+def float_codes(builder: Builder) -> None:
+    """Add codes of u8, read back as floats, of values so small that all of them are the zero point."""
+    x, zero = builder.pick(), float(builder.small(0, 3))
+    small = builder.add(Elementwise("mul"), x, builder.constant(np.array(1e-3, np.float32)))
+    y = builder.add(Elementwise("round"), small)
+    for kind, number in (("add", zero), ("max", 0.0), ("min", 255.0)):
+        y = builder.add(Elementwise(kind), y, builder.constant(np.array(number, np.float32)))
+    y = builder.add(Cast(np.dtype(np.float32)), builder.add(Cast(np.dtype(np.uint8)), y))
+    y = builder.add(Elementwise("sub"), y, builder.constant(np.array(zero, np.float32)))
+    builder.keep(builder.add(Elementwise("add"), x, y))
+
+
 POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
     step.__name__: step
     for step in (
@@ -100,6 +112,7 @@ POSITION_STEPS: dict[str, Callable[[Builder], None]] = {
         joined_channel,
         shifted_frames,
         merged_rows,
+        float_codes,
     )
 }
 """More of what ``random_model`` may add, if it is asked to."""

@@ -202,6 +202,12 @@ def _mul_round(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("Round", [w.emit("Mul", w.inputs, "product")])
 
 
+def _round_within(w: NodeWriter, op: Elementwise) -> str:
+    low, high = (w.number(bound, w.dtype(), name) for bound, name in zip(op.params, ("low", "high")))
+    rounded = w.emit("Round", w.inputs, "rounded")
+    return w.emit("Min", [w.emit("Max", [rounded, low], "floor"), high])
+
+
 def _shift(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("BitShift", w.inputs, direction="LEFT" if op.kind == "shift_left" else "RIGHT")
 
@@ -217,6 +223,7 @@ COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "prelu": _prelu,
     "relu": _relu,
     "mul_round": _mul_round,
+    "round_within": _round_within,
     "shift_left": _shift,
     "shift_right": _shift,
 }

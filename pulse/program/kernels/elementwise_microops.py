@@ -227,6 +227,10 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "sub": (lambda a, b: a - b, lambda a, b: a - b),
     "mul": (lambda a, b: a * b, lambda a, b: a * b),
     "mul_round": (lambda a, b: vround(a * b), lambda a, b: rint64(a * b)),
+    "round_within": (
+        lambda a, p, q: vmin(vmax(vround(a), p), q),
+        lambda a, p, q: minimum(maximum(rint64(a), p), q),
+    ),
     "div": (lambda a, b: a / b, lambda a, b: a / b),
     "pow": (lambda a, b: vpow(a, b), lambda a, b: power(a, b)),
     "mod": (None, lambda a, b: floor_mod(a, b)),
@@ -316,6 +320,8 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "rsubc": (lambda a, p: p - a, lambda a, p: p - a),
     "maxc": (lambda a, p: vmax(a, p), lambda a, p: maximum(a, p)),
     "minc": (lambda a, p: vmin(a, p), lambda a, p: minimum(a, p)),
+    "divc": (lambda a, p: a / p, lambda a, p: a / p),
+    "rdivc": (lambda a, p: p / a, lambda a, p: p / a),
     "powc": (lambda a, p: vpowc(a, p), lambda a, p: power(a, p)),
     "affine": (lambda a, p, q: vfma(a, p, q), lambda a, p, q: a * p + q),
 }

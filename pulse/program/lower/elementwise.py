@@ -31,6 +31,7 @@ from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
+from pulse.support.record import record
 from pulse.support.wording import spell
 
 MAX_EXACT_INTEGER = 1 << 53
@@ -41,6 +42,16 @@ MAX_CHAINED_FUNCTIONS = 48
 
 SQUARE_REDUCTIONS = ("sum", "mean")
 """The reductions of squares that are one row, if a kept axis is innermost."""
+
+WITH_NUMBER = {
+    "add": ("addc", "addc"),
+    "sub": ("rsubc", "addc"),
+    "mul": ("mulc", "mulc"),
+    "div": ("rdivc", "divc"),
+    "min": ("minc", "minc"),
+    "max": ("maxc", "maxc"),
+}
+"""The functions of two tensors that are one of a tensor and a number: if that is the first operand, or the second."""
 
 _SIMD = {F32, BOOL}
 """The types that ``ChainRow`` computes in vectors; with any other type, it is ``Chain64Row``."""
@@ -256,8 +267,10 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> TensorView:
 def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode) -> int:
     """Append the function of a node, the functions of pending operands first; return its register."""
     registers: list[int] = []
-    exponent = _exponent(lowering, node)
-    for outlet in node.inputs if exponent is None else node.inputs[:1]:
+    number = _number_operand(lowering, node)
+    for slot, outlet in enumerate(node.inputs):
+        if number is not None and slot == number.slot:
+            continue
         child = lowering.graph.node(outlet)
         fits = len(child.inputs) - 1 <= chain.free_inputs and len(chain.free) > 2
         if lowering.pending_functions(outlet) and fits:
@@ -270,9 +283,32 @@ def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode) -> int:
     if isinstance(op, Cast):
         return registers[0]
     assert isinstance(op, Elementwise)
-    if exponent is not None:
-        return chain.fold("powc", registers, [exponent])
+    if number is not None:
+        return chain.fold(number.function, registers, [number.value])
     return chain.fold(op.kind, registers, op.params)
+
+
+@record
+class NumberOperand:
+    """The operand of a function of two that is a number, and the function of the other one with this parameter."""
+
+    slot: int
+    function: str
+    value: float
+
+
+def _number_operand(lowering: Lowering, node: PulsedNode) -> NumberOperand | None:
+    """Return the operand of a node that its chain takes as a parameter; None if there is none."""
+    exponent = _exponent(lowering, node)
+    if exponent is not None:
+        return NumberOperand(1, "powc", exponent)
+    if not isinstance(node.op, Elementwise) or node.op.kind not in WITH_NUMBER or len(node.inputs) != 2:
+        return None
+    for slot, function in enumerate(WITH_NUMBER[node.op.kind]):
+        value = one_number(lowering.known_value(node.inputs[slot]))
+        if value is not None:
+            return NumberOperand(slot, function, -value if node.op.kind == "sub" and slot == 1 else value)
+    return None
 
 
 def _exponent(lowering: Lowering, node: PulsedNode) -> float | None:

@@ -30,6 +30,7 @@ class FusedStep:
     kind: str
     parameter: float = 0.0
     operand: "TensorView | Array | None" = None
+    limit: float = 0.0
 
 
 @record(frozen=False)
@@ -89,7 +90,9 @@ class FusedEpilogue:
                 operand = lowering.add_constant(np.ascontiguousarray(step.operand[channels]))
             code = epilogue.STEPS.index(step.kind)
             steps.append(
-                epilogue.EpilogueStep(code=code, parameter=step.parameter, operand=operand, rows=offsets)
+                epilogue.EpilogueStep(
+                    code=code, parameter=step.parameter, limit=step.limit, operand=operand, rows=offsets
+                )
             )
         return replace(epilogue.NO_EPILOGUE, flat=flat, step_count=len(steps), steps=steps)
 
@@ -171,6 +174,9 @@ def _take_step(lowering: Lowering, fused: FusedEpilogue, node: PulsedNode) -> bo
         return True
     if op.kind in ONE_PARAMETER:
         fused.steps.append(FusedStep(op.kind, op.params[0]))
+        return True
+    if op.kind == "round_within":
+        fused.steps.append(FusedStep(op.kind, op.params[0], limit=op.params[1]))
         return True
     if len(node.inputs) != 2:
         return False

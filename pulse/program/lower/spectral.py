@@ -69,7 +69,9 @@ def into_temporary(lowering: Lowering, product: WindowProduct) -> WindowProduct:
 
 def add_result(lowering: Lowering, product: WindowProduct, other: WindowProduct) -> WindowProduct:
     """Return a product that adds the result of another one before its own steps."""
-    added = EpilogueStep(code=ADD, parameter=0.0, operand=other.y, rows=lowering.add_table(other.rows_y))
+    added = EpilogueStep(
+        code=ADD, parameter=0.0, limit=0.0, operand=other.y, rows=lowering.add_table(other.rows_y)
+    )
     steps = [added, *product.epilogue.steps]
     return replace(product, epilogue=replace(product.epilogue, step_count=len(steps), steps=steps))
 

@@ -43,9 +43,10 @@ STEPS = (
     "mul_round",
     "max",
     "min",
+    "round_within",
 )
 """The steps, by their number; ``EpilogueStep`` explains them."""
-RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
+RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN, ROUND_WITHIN = range(len(STEPS))
 BY_COLUMN_CODES = (PRELU, MUL_ROUND)
 BY_COLUMN = tuple(STEPS[code] for code in BY_COLUMN_CODES)
 """The steps whose operand has one number for each column."""
@@ -61,11 +62,13 @@ class EpilogueStep(RowFields):
     ``prelu``                 with one slope for each column, the operand
     ``mul_round``             v times the operand, which has one number for each column, rounded to a whole number
     ``max min``               of v and the parameter
+    ``round_within``          v rounded to a whole number, between the parameter and the limit
     ``add``                   v + operand[rows[m] + n]
     """
 
     code: int
     parameter: float
+    limit: float
     operand: OptionalOperand = reads("f32")
     rows: OptionalOperand = reads("i64")
 
@@ -143,7 +146,13 @@ def elu(v: Vector, p: float) -> Vector:
 
 
 @device
-def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vector]:
+def round_within(v: Vector, low: float, high: float) -> Vector:
+    """Return the nearest whole number, halves to even, between two numbers."""
+    return vmin(vmax(vround(v), low), high)
+
+
+@device
+def apply_to_two(u: Vector, v: Vector, code: int, p: float, limit: float) -> tuple[Vector, Vector]:
     """Apply a step without an operand to two vectors; the two chains of arithmetic are independent."""
     if code == RELU:
         return vmax(u, 0.0), vmax(v, 0.0)
@@ -157,6 +166,8 @@ def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vec
         return vmax(u, p), vmax(v, p)
     if code == MIN:
         return vmin(u, p), vmin(v, p)
+    if code == ROUND_WITHIN:
+        return round_within(u, p, limit), round_within(v, p, limit)
     if code == SIGMOID:
         return vsigmoid(u), vsigmoid(v)
     return u * vsigmoid(u * p), v * vsigmoid(v * p)
@@ -165,7 +176,7 @@ def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vec
 @device
 def apply_to_rows(step: EpilogueStep, y: Pointer, rows_y: Pointer, rows: int, n: int, columns: int) -> None:
     """Apply a step to at most 16 columns, from n, of all rows, two at a time."""
-    code, p, operand, offsets = step.code, step.parameter, step.operand, step.rows
+    code, p, limit, operand, offsets = step.code, step.parameter, step.limit, step.operand, step.rows
     by_column = code in BY_COLUMN_CODES
     w = vload_part(operand, n, columns) if by_column else vzero()
     for m in range(0, rows, 2):
@@ -180,7 +191,7 @@ def apply_to_rows(step: EpilogueStep, y: Pointer, rows_y: Pointer, rows: int, n:
             u = u + vload_part(operand, offsets[m] + n, columns)
             v = v + vload_part(operand, offsets[other] + n, columns)
         else:
-            u, v = apply_to_two(u, v, code, p)
+            u, v = apply_to_two(u, v, code, p, limit)
         store_columns(near, columns, u)
         store_columns(far, columns, v)
 
@@ -236,6 +247,9 @@ def apply_to_run(row: Epilogue, i: int, first: int, target: Pointer, source: Poi
         map_run(vmax, target, source, count, p)
     elif code == MIN:
         map_run(vmin, target, source, count, p)
+    elif code == ROUND_WITHIN:
+        for n in range(0, count, LANES):
+            vstore(target, n, round_within(vload(source, n), p, step.limit))
     elif code == SIGMOID:
         map_run(sigmoid, target, source, count, p)
     else:
@@ -260,7 +274,7 @@ def apply_to_runs(row: Epilogue, y: Pointer, rows_y: Pointer, columns: int) -> N
             if step.code == ADD:
                 u = u + vload_part(step.operand + step.rows[0], n, rest)
             else:
-                u, _ = apply_to_two(u, u, step.code, step.parameter)
+                u, _ = apply_to_two(u, u, step.code, step.parameter, step.limit)
         store_columns(p + n, rest, u)
         n += LANES
 

@@ -194,7 +194,7 @@ def apply_step_to_rows(
     step: EpilogueStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int
 ) -> None:
     """Apply one step to the rows from ``first`` up to ``last``."""
-    code, p = step.code, step.parameter
+    code, p, limit = step.code, step.parameter, step.limit
     for m in range(first, last):
         q = y + rows_y[m] * LANES
         if code == PRELU:
@@ -212,7 +212,7 @@ def apply_step_to_rows(
         else:
             for n in range(N):
                 v = vload(q, n * LANES)
-                v, _ = apply_to_two(v, v, code, p)
+                v, _ = apply_to_two(v, v, code, p, limit)
                 vstore(q, n * LANES, v)
 
 

@@ -177,6 +177,7 @@ class InterleavedLowering:
         return EpilogueStep(
             code=step.code,
             parameter=step.parameter,
+            limit=step.limit,
             operand=self.share(operand) if by_column else self.data(operand),
             rows=None if rows is None else self.share(rows),
         )

@@ -111,7 +111,7 @@ def test_each_function_of_one_tensor_is_written(kind: str) -> None:
         "celu": (0.7,),
         "swish": (1.5,),
     }
-    params |= {"selu": (1.6, 1.05), "gelu": (1.0,), "hard_sigmoid": (0.3, 0.4)}
+    params |= {"selu": (1.6, 1.05), "gelu": (1.0,), "hard_sigmoid": (0.3, 0.4), "round_within": (-1.0, 0.0)}
     source = chain((Elementwise("softsign"), []), (Elementwise(kind, params.get(kind, ())), []))
     with np.errstate(all="ignore"):
         assert_file_streams(source, source.pulsify(pulse=2), (3,), backends=("numpy",))

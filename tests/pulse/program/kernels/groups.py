@@ -12,8 +12,10 @@ def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> ActivationFi
     return ActivationFields(code=ACTIVATIONS[name], alpha=alpha, beta=beta)
 
 
-def epilogue_step(name: str, operand: Array, rows: Array, parameter: float = 0.0) -> EpilogueStep:
-    return EpilogueStep(code=STEPS.index(name), parameter=parameter, operand=operand, rows=rows)
+def epilogue_step(
+    name: str, operand: Array, rows: Array, parameter: float = 0.0, limit: float = 0.0
+) -> EpilogueStep:
+    return EpilogueStep(code=STEPS.index(name), parameter=parameter, limit=limit, operand=operand, rows=rows)
 
 
 def epilogue_of(

@@ -25,6 +25,8 @@ OWN = {
     "rsubc": lambda x, p: p - x,
     "maxc": np.maximum,
     "minc": np.minimum,
+    "divc": lambda x, p: x / p,
+    "rdivc": lambda x, p: p / x,
     "powc": np.power,
     "affine": lambda x, p, q: x * p + q,
 }

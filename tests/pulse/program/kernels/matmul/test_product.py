@@ -202,6 +202,7 @@ AFTER = {
     "mul_round": lambda v, p, w: np.rint(v * w),
     "max": lambda v, p, w: np.maximum(v, p),
     "min": lambda v, p, w: np.minimum(v, p),
+    "round_within": lambda v, p, w: np.clip(np.rint(v), p, 1.5),
 }
 
 
@@ -219,7 +220,7 @@ def test_steps_after_a_product_agree_with_numpy(
     if step in BY_COLUMN:
         operand[:] = operand[0]
     expected = AFTER[step](expected[: M * N].astype(np.float64).reshape(M, N), 0.7, operand)
-    epilogue = epilogue_of([epilogue_step(step, operand, rows, 0.7)], flat=flat)
+    epilogue = epilogue_of([epilogue_step(step, operand, rows, 0.7, 1.5)], flat=flat)
     for after in run_both(replace(row, epilogue=epilogue)):
         np.testing.assert_allclose(
             after["y"][: M * N].reshape(M, N), expected, rtol=TOLERANCE, atol=4 * TOLERANCE
