@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64, as_u16
+from pulse.jit.language.simd import LANES, vgt, vload, vlt, vselect, vsplat, vsum, vzero
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
@@ -35,6 +36,20 @@ def count_reals_outside(p: Pointer, count: int, step: int, above: float, below: 
         for i in range(count):
             faults += 0 if above < np.float64(p[i * step]) < below else 1
     return faults
+
+
+@device
+def count_floats_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
+    """Do ``count_reals_outside`` for f32; whole vectors at a time if f32 has both numbers exactly."""
+    above32, below32, first, faults = np.float32(above), np.float32(below), 0, 0
+    if step == 1 and np.float64(above32) == above and np.float64(below32) == below:
+        valid, one = vzero(), vsplat(1.0)
+        while first + LANES <= count:
+            v = vload(p, first)
+            valid = valid + vselect(vgt(v, above32) & vlt(v, below32), one, vzero())
+            first += LANES
+        faults = first - int(vsum(valid))
+    return faults + count_reals_outside(p + first, count - first, step, above, below)
 
 
 @device
@@ -118,7 +133,7 @@ def count_run_faults(row: CountFaultsRow, start: int, count: int, step: int) -> 
     x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
     faults = 0
     if dtype == F32_CODE:
-        faults = count_reals_outside(as_f32(x) + start, count, step, row.above, row.below)
+        faults = count_floats_outside(as_f32(x) + start, count, step, row.above, row.below)
     elif dtype == F64_CODE:
         faults = count_reals_outside(as_f64(x) + start, count, step, row.above, row.below)
     elif dtype == I64_CODE and mode == NONZERO:

@@ -114,5 +114,7 @@ def test_nan_is_still_a_fault_of_the_quantiser(backend: str) -> None:
     state = program.spawn()
     (ready,) = state.step(np.array([[np.inf, -0.26]], F)).values()
     np.testing.assert_allclose(ready, [[12.7, -0.3]], rtol=1e-6)
-    with pytest.raises(FaultError, match=r"codes\.checked .*1 value of input 0: NaN, infinite, or more than u8 holds"):
+    with pytest.raises(
+        FaultError, match=r"codes\.checked .*1 value of input 0: NaN, infinite, or more than u8 holds"
+    ):
         state.step(np.array([[np.nan, 1.0]], F))
