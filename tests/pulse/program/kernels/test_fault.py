@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.facts import I8, I32, I64
+from pulse.facts import I32, I64
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.check import Check, conversion_check
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, CountFaultsRow
@@ -29,7 +29,7 @@ def test_only_frames_of_the_stream_are_counted(dtype: str, clock: int) -> None:
     """The stream has the frames 3 to 13, six per pulse, one frame late."""
     x = values(dtype)
     if dtype.startswith("float"):
-        checks = [conversion_check(I8), conversion_check(I32), conversion_check(I64)]
+        checks = [conversion_check(np.dtype(np.int8)), conversion_check(I32), conversion_check(I64)]
     else:
         checks = [Check(0, 0, 6), Check(0, -3, 3), Check(0, nonzero=True)]
     first = 6 * clock - 1
