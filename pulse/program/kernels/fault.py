@@ -41,12 +41,12 @@ def count_reals_outside(p: Pointer, count: int, step: int, above: float, below: 
 @device
 def count_floats_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
     """Do ``count_reals_outside`` for f32; whole vectors at a time if f32 has both numbers exactly."""
-    above32, below32, first, faults = np.float32(above), np.float32(below), 0, 0
-    if step == 1 and np.float64(above32) == above and np.float64(below32) == below:
+    first, faults = 0, 0
+    if step == 1 and np.float64(np.float32(above)) == above and np.float64(np.float32(below)) == below:
         valid, one = vzero(), vsplat(1.0)
         while first + LANES <= count:
             v = vload(p, first)
-            valid = valid + vselect(vgt(v, above32) & vlt(v, below32), one, vzero())
+            valid = valid + vselect(vgt(v, above) & vlt(v, below), one, vzero())
             first += LANES
         faults = first - int(vsum(valid))
     return faults + count_reals_outside(p + first, count - first, step, above, below)
