@@ -8,17 +8,24 @@ from pulse.facts import F32, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import RangeCheck
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
 from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 MAX_CODE_BITS = 16
 """Codes of at most so many bits, and their differences, are exact in f32."""
+VIEWS = (Slice, Transpose, Reshape, AddAxis, RemoveAxis)
+"""Ops that return a part of a tensor, or all of it in another shape."""
 
 
 @record
 class _RoundedWire:
-    """A wire x of which a model computes ``min(max(round(x) + zero, low), high)``, all of them integers."""
+    """A wire x of which a model computes ``min(max(round(x) + zero, low), high)``, all of them integers.
+
+    If x is ``mul_round`` of two wires, it is rounded already.
+    """
 
     x: OutletId
     zero: int
@@ -47,9 +54,10 @@ def _find_rounding(graph: TypedGraph, outlet: OutletId) -> _RoundedWire | None:
     (_, high), (rounded, low) = limited_above, limited_below
     moved, zero = _take_operand(graph, rounded, "add") or (rounded, 0)
     node = graph.node(moved)
-    if not (isinstance(node.op, Elementwise) and node.op.kind == "round" and has_one_reader(graph, moved)):
+    if not isinstance(node.op, Elementwise) or not has_one_reader(graph, moved) or low > high:
         return None
-    return _RoundedWire(node.inputs[0], zero, low, high) if low <= high else None
+    x = {"round": node.inputs[0], "mul_round": moved}.get(node.op.kind)
+    return None if x is None else _RoundedWire(x, zero, low, high)
 
 
 def _keep_codes_as_floats(graph: TypedGraph, node: TypedNode, op: Cast) -> Patch | None:
@@ -74,6 +82,35 @@ def _keep_codes_as_floats(graph: TypedGraph, node: TypedNode, op: Cast) -> Patch
     return patch
 
 
+def _is_read_as_float(graph: TypedGraph, outlet: OutletId) -> bool:
+    """Return whether all readers of a wire are casts to f32, perhaps after parts and views of the wire."""
+    for inlet in graph.outlet(outlet).successors:
+        reader = graph.nodes[inlet.node]
+        if isinstance(reader.op, VIEWS):
+            if not _is_read_as_float(graph, first_output(reader)):
+                return False
+        elif not isinstance(reader.op, Cast) or reader.op.dtype != F32:
+            return False
+    return not graph.is_output(outlet)
+
+
+def _convert_before_view(graph: TypedGraph, node: TypedNode, op: Cast) -> Patch | None:
+    view = graph.node(node.inputs[0])
+    if op.dtype != F32 or not isinstance(view.op, VIEWS):
+        return None
+    codes, source = view.inputs[0], graph.node(view.inputs[0])
+    while isinstance(source.op, VIEWS):
+        codes, source = source.inputs[0], graph.node(source.inputs[0])
+    if not isinstance(source.op, Cast) or not _is_read_as_float(graph, codes):
+        return None
+    if _find_rounding(graph, source.inputs[0]) is None:
+        return None
+    patch = Patch(graph)
+    (floats,) = patch.wire(f"{view.name}.floats", op, [patch.tap(view.inputs[0])])
+    patch.shunt(first_output(node), patch.wire(node.name, view.op, [floats])[0])
+    return patch
+
+
 def _drop_zero_point(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
     if op.kind != "sub":
         return None
@@ -85,6 +122,12 @@ def _drop_zero_point(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Pat
 
 
 CODES = (
+    Rewrite(
+        "floats_before_view",
+        "a part or a view of converted codes is the same part of the codes, converted",
+        _convert_before_view,
+        (Cast,),
+    ),
     Rewrite(
         "float_codes",
         "floats limited to whole numbers of an integer type keep their values in it; a check counts NaN",

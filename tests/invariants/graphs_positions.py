@@ -97,7 +97,12 @@ def float_codes(builder: Builder) -> None:
     y = builder.add(Elementwise("round"), small)
     for kind, number in (("add", zero), ("max", 0.0), ("min", 255.0)):
         y = builder.add(Elementwise(kind), y, builder.constant(np.array(number, np.float32)))
-    y = builder.add(Cast(np.dtype(np.float32)), builder.add(Cast(np.dtype(np.uint8)), y))
+    y = builder.add(Cast(np.dtype(np.uint8)), y)
+    if builder.chance():
+        y = builder.add(AddAxis(0), y)
+        y = builder.add(RemoveAxis(0), builder.add(Cast(np.dtype(np.float32)), y))
+    else:
+        y = builder.add(Cast(np.dtype(np.float32)), y)
     y = builder.add(Elementwise("sub"), y, builder.constant(np.array(zero, np.float32)))
     builder.keep(builder.add(Elementwise("add"), x, y))
 

@@ -55,11 +55,18 @@ def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, quantized_dt
 
     Raises LoadError: not a type of 8 or 16 bits
     """
+    return limit_codes(node, node.apply("round", x, suffix="rounded"), zero, quantized_dtype)
+
+
+def limit_codes(node: NodeContext, y: OutletId, zero: OutletId | None, quantized_dtype: DType) -> OutletId:
+    """Add the zero point to rounded f32 numbers, clip them to the range of an integer type, and convert them to it.
+
+    Raises LoadError: not a type of 8 or 16 bits
+    """
     if quantized_dtype not in QUANTIZED:
         raise node.error(
             f"quantising to {dtype_name(quantized_dtype)} is not supported; use 8-bit or 16-bit integers"
         )
-    y = node.apply("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
         y = node.apply("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")
     bounds = np.iinfo(quantized_dtype)

@@ -14,12 +14,19 @@ from pulse.facts import F32, I32, MAX_EXACT_F32, U8, Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import conv
-from pulse.onnx.operators.quantize import as_one, dynamic_quantize_linear, quantize, spread_row, subtract_zero
+from pulse.onnx.operators.quantize import (
+    as_one,
+    dynamic_quantize_linear,
+    limit_codes,
+    spread_row,
+    subtract_zero,
+)
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Cast
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Slice
+from pulse.support.record import record
 from pulse.typed import known_value
 
 BYTE_DTYPES = (U8, np.dtype(np.int8))
@@ -29,18 +36,29 @@ MAX_PARTS = 32
 """Parts into which a sum is split."""
 
 
+@record
+class IntegerSums:
+    """A wire of sums of products of integers, and the largest magnitude of the sums if f32 has all of them exactly.
+
+    Such sums are f32, others are i32 and have no magnitude.
+    """
+
+    outlet: OutletId
+    magnitude: float | None = None
+
+
 @onnx_op("MatMulInteger")
 def mat_mul_integer(node: NodeContext) -> OutletId:
     """Wire (a - zero of a) @ (b - zero of b) in i32."""
     a = _subtract_matrix_zero(node, 0, 2, "a")
     b = _subtract_matrix_zero(node, 1, 3, "b")
-    return node.name_result(_product(node, a, b))
+    return node.name_result(node.cast(_product(node, a, b).outlet, I32, "counts"))
 
 
 @onnx_op("ConvInteger")
 def conv_integer(node: NodeContext) -> OutletId:
     """Convolve x - zero of x with w - zero of w in i32; padding counts as the zero point."""
-    return node.name_result(_convolve(node, (0, 2), (1, 3)))
+    return node.name_result(node.cast(_convolve(node, (0, 2), (1, 3)).outlet, I32, "counts"))
 
 
 @onnx_op("QLinearMatMul")
@@ -48,7 +66,7 @@ def q_linear_mat_mul(node: NodeContext) -> OutletId:
     """Multiply quantised matrices, and quantise the product."""
     a = _subtract_matrix_zero(node, 0, 2, "a")
     b = _subtract_matrix_zero(node, 3, 5, "b")
-    product = _product(node, a, b)
+    product = _product(node, a, b).outlet
     scales = [_row(node, 1, "a_scale", True), _row(node, 4, "b_scale", False)]
     return node.name_result(_requantize(node, product, scales))
 
@@ -56,10 +74,10 @@ def q_linear_mat_mul(node: NodeContext) -> OutletId:
 @onnx_op("QLinearConv")
 def q_linear_conv(node: NodeContext) -> OutletId:
     """Convolve quantised numbers, add an i32 bias, and quantise the sum."""
-    y = _convolve(node, (0, 2), (3, 5))
-    fact = node.graph.fact(y)
+    sums = _convolve(node, (0, 2), (3, 5))
+    y, fact = sums.outlet, node.graph.fact(sums.outlet)
     if node.has(8):
-        y = node.apply("add", y, spread_row(node, node.input(8), fact, 1, "bias"), suffix="biased")
+        y = _add_bias(node, sums, spread_row(node, node.input(8), fact, 1, "bias"))
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
     return node.name_result(_requantize(node, y, scales))
 
@@ -77,9 +95,8 @@ def q_gemm(node: NodeContext) -> OutletId:
         if node.flag(f"trans{name}"):
             operands[slot] = node.wire(Transpose((1, 0)), [node.input(slot)], f"{name}_transposed")
     node = replace(node, inputs=tuple(operands))
-    y = _product(node, _subtract_matrix_zero(node, 0, 2, "a"), _subtract_matrix_zero(node, 3, 5, "b"))
-    if node.has(6):
-        y = node.apply("add", y, node.input(6), suffix="with_c")
+    sums = _product(node, _subtract_matrix_zero(node, 0, 2, "a"), _subtract_matrix_zero(node, 3, 5, "b"))
+    y = _add_bias(node, sums, node.input(6)) if node.has(6) else sums.outlet
     a_scale, b_scale = _row(node, 1, "a_scale", True), _row(node, 4, "b_scale", False)
     alpha = node.real("alpha", 1.0)
     if alpha != 1.0:
@@ -92,7 +109,9 @@ def q_gemm(node: NodeContext) -> OutletId:
 @onnx_op("com.microsoft::MatMulIntegerToFloat")
 def mat_mul_integer_to_float(node: NodeContext) -> OutletId:
     """Multiply quantised matrices, and add a bias of floats to the product."""
-    product = _product(node, _subtract_matrix_zero(node, 0, 4, "a"), _subtract_matrix_zero(node, 1, 5, "b"))
+    product = _product(
+        node, _subtract_matrix_zero(node, 0, 4, "a"), _subtract_matrix_zero(node, 1, 5, "b")
+    ).outlet
     a_scale, b_scale = _row(node, 2, "a_scale", True), _row(node, 3, "b_scale", False)
     return _dequantize(node, product, a_scale, b_scale, node.input(6) if node.has(6) else None)
 
@@ -113,7 +132,8 @@ def _dequantize(
 ) -> OutletId:
     """Return sums of products times the scales of both operands, plus the bias."""
     factors = node.apply("mul", a_scale, b_scale, suffix="factors")
-    y = node.apply("mul", node.cast(sums, F32, "wide"), factors, suffix="scaled")
+    counts = node.cast(sums, I32, "counts")  # so that the factors do not become part of the weights
+    y = node.apply("mul", node.cast(counts, F32, "wide"), factors, suffix="scaled")
     return node.name_result(y if bias is None else node.apply("add", y, bias, suffix="biased"))
 
 
@@ -153,8 +173,8 @@ def _largest_magnitude(node: NodeContext, outlet: OutletId) -> Array:
     return np.array(MAX_CODE) if value is None else np.abs(value.astype(np.float64))
 
 
-def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
-    """Return a matrix product of integers in f32, as i32."""
+def _product(node: NodeContext, a: OutletId, b: OutletId) -> IntegerSums:
+    """Return a matrix product of integers."""
     shape = node.graph.fact(a).shape
     if not shape[-1].is_const:
         return _product_of_i32(node, a, b)
@@ -166,21 +186,32 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
     starts = _parts(node, left * right)
     if starts is None:
         return _product_of_i32(node, a, b)
+    if len(starts) == 1:
+        return IntegerSums(node.wire(MatMul(), [a, b], "product0"), float((left * right).sum()))
     sums: list[OutletId] = []
     axes = (len(shape) - 1, max(0, node.graph.fact(b).rank - 2))
     for start, end in zip(starts, [*starts[1:], count]):
         pair = [
             node.wire(Slice(axis, TDim.of(start), TDim.of(end)), [x], f"{name}_{start}")
-            if len(starts) > 1
-            else x
             for x, axis, name in ((a, axes[0], "a"), (b, axes[1], "b"))
         ]
         sums.append(node.wire(Cast(I32), [node.wire(MatMul(), pair, f"product{start}")], f"sum{start}"))
-    return sums[0] if len(sums) == 1 else node.apply("sum", *sums, suffix="total")
+    return IntegerSums(node.apply("sum", *sums, suffix="total"))
 
 
-def _product_of_i32(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
-    return node.wire(MatMul(), [node.cast(a, I32, "a_i32"), node.cast(b, I32, "b_i32")], "product")
+def _add_bias(node: NodeContext, sums: IntegerSums, bias: OutletId) -> OutletId:
+    """Add an i32 bias to sums of products: in f32 if it has all results exactly, else in i32."""
+    value, dtype = known_value(node.graph, bias), I32
+    if value is not None and sums.magnitude is not None:
+        magnitude = sums.magnitude + float(np.abs(value.astype(np.float64)).max(initial=0))
+        dtype = F32 if magnitude < MAX_EXACT_F32 else I32
+    operands = node.cast(sums.outlet, dtype, "sums"), node.cast(bias, dtype, "bias")
+    return node.apply("add", *operands, suffix="biased")
+
+
+def _product_of_i32(node: NodeContext, a: OutletId, b: OutletId) -> IntegerSums:
+    operands = [node.cast(a, I32, "a_i32"), node.cast(b, I32, "b_i32")]
+    return IntegerSums(node.wire(MatMul(), operands, "product"))
 
 
 def _peaks(largest: Array, axis: int) -> Array:
@@ -202,8 +233,8 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
     return starts if len(starts) <= MAX_PARTS else None
 
 
-def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> OutletId:
-    """Return a convolution of integers in i32; of each operand the slots of the numbers and of their zero points."""
+def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> IntegerSums:
+    """Return a convolution of integers; of each operand the slots of the numbers and of their zero points."""
     operands: list[OutletId] = []
     for (slot, zero), name in ((x, "x"), (w, "w")):
         has_zero = node.has(zero)
@@ -221,14 +252,14 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     largest_sum = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = MAX_CODE * float(largest_sum) < MAX_EXACT_F32
-    wide = F32 if exact else I32
+    magnitude = MAX_CODE * float(largest_sum)
+    wide = F32 if magnitude < MAX_EXACT_F32 else I32
     part = replace(
         node,
         wire_name=f"{node.wire_name}.sums",
         inputs=tuple(node.cast(operand, wide, f"operand{slot}") for slot, operand in enumerate(operands)),
     )
-    return node.cast(conv(part), I32, "counts")
+    return IntegerSums(conv(part), magnitude if wide == F32 else None)
 
 
 def _requantize(node: NodeContext, sums: OutletId, scales: Sequence[OutletId], slot: int = 6) -> OutletId:
@@ -247,5 +278,5 @@ def _requantize(node: NodeContext, sums: OutletId, scales: Sequence[OutletId], s
         "mul", *[node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)], suffix="factors"
     )
     ratio = node.apply("div", factors, node.cast(y_scale, F32, "y_factor"), suffix="ratio")
-    wide = node.apply("mul", node.cast(sums, F32, "wide"), ratio, suffix="scaled")
-    return quantize(node, wide, point, node.fact(slot + 1).dtype)
+    rounded = node.apply("mul_round", node.cast(sums, F32, "wide"), ratio, suffix="rounded")
+    return limit_codes(node, rounded, point, node.fact(slot + 1).dtype)

@@ -144,6 +144,8 @@ def convolutions() -> Iterator[Case]:
     }
     operator = node("QLinearConv", "x s p w t q e r b", pads=[1, 1])
     yield from cases("QLinearConv", [operator], x, quantized, (10,), {"x": 2})
+    large = {"b": np.full(6, (1 << 24) + 1, np.int32), "e": np.float32(500), "t": np.full(6, 0.1, np.float32)}
+    yield from cases("QLinearConv_large_bias", [operator], x, quantized | large, (10,), {"x": 2})
 
 
 def arithmetic() -> Iterator[Case]:

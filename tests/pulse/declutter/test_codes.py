@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from pulse.declutter.codes import CODES
+from pulse.dim import TDim
 from pulse.errors import FaultError
 from pulse.facts import DType
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.shape import Transpose
+from pulse.ops.slice import Slice
 from pulse.program.compiler import compile_model
 from tests.backends import BACKENDS
 from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
@@ -68,6 +71,21 @@ def test_codes_that_are_read_back_stay_floats(
     (rounding,) = (node.op for node in result.graph.nodes if node.op.name == "round_within")
     assert isinstance(rounding, Elementwise)
     assert rounding.params == limits
+
+
+def test_parts_of_codes_are_parts_of_the_floats() -> None:
+    """Both halves of the channels are read back, the second one transposed."""
+    small = SmallModel()
+    codes = quantised(small, np.dtype(np.uint8), U8, 3)
+    halves = [
+        small.add(f"half{start}", Slice(1, TDim.of(start), TDim.of(start + 2)), codes) for start in (0, 2)
+    ]
+    turned = small.add("turned", Transpose((0, 2, 1)), halves[1])
+    floats = [small.add(f"y{i}", Cast(np.dtype(F)), half) for i, half in enumerate((halves[0], turned))]
+    result, fired = declutter_and_compare(small.model(*floats))
+    assert fired["floats_before_view"] >= 2
+    assert fired["float_codes"] == 1
+    assert "Cast" not in ops(result)
 
 
 def test_another_zero_point_is_subtracted() -> None:
