@@ -15,7 +15,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 MAX_CODE_BITS = 16
-"""Codes of at most so many bits, and their differences, are exact in f32."""
+"""The most bits of codes; f32 has them and their differences exactly."""
 VIEWS = (Slice, Transpose, Reshape, AddAxis, RemoveAxis)
 """Ops that return a part of a tensor, or all of it in another shape."""
 

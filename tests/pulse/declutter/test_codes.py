@@ -125,7 +125,7 @@ def test_codes_that_something_else_reads_are_stored() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_nan_is_still_a_fault_of_the_quantiser(backend: str) -> None:
-    """It has no code; infinities are limited."""
+    """NaN has no code; infinities are limited."""
     small = SmallModel("1,T,f32")
     y = read_back(small, quantised(small, np.dtype(np.uint8), U8, 128), 128)
     program = compile_model(small.model(y).declutter().pulsify(pulse=2), backend=backend)
