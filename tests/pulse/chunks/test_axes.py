@@ -129,7 +129,7 @@ def test_a_model_of_one_length_has_no_longer_chunk() -> None:
 
 @pytest.mark.parametrize("axes", [None, {"mask": 2}], ids=["given once", "a stream"])
 def test_a_mask_streams_only_if_its_axis_is_given(axes: dict[str, int] | None) -> None:
-    """Of a model whose first input is a mask [1, 1, 4], the frames are counted by the features x [1, 2, 4]."""
+    """The features x [1, 2, 4] count the frames, though a mask [1, 1, 4] is the first input."""
     nodes = [
         node("Cast", "mask", "factors", to=TensorProto.FLOAT),
         node("Add", "x h", "sum"),
