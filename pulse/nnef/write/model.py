@@ -19,7 +19,8 @@ from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import DocumentParts, Scope, SizeTexts, kind_of
 from pulse.nnef.write.scan import ScanOperationWriter
-from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
+from pulse.nnef.write.walk import check_writers, write_nodes
+from pulse.onnx.subgraph import graphs_of
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork
