@@ -1,7 +1,7 @@
 """Convert the instructions of one stream for sixteen streams with interleaved memories."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -188,17 +188,15 @@ def advance(value: TensorView, words: int) -> TensorView:
 
 
 Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]
-F = TypeVar("F", bound=Interleave)
 
 INTERLEAVE = Registry[type[Instruction], Interleave]()
 """Instruction -> function that converts it; the files of ``pulse.program.lower.interleaved`` fill it."""
+interleaves = INTERLEAVE.register
+"""Register a function that converts instructions for sixteen streams. Raises ValueError: one has it already."""
 
 
-def interleaves(*row_classes: type[Instruction]) -> Callable[[F], F]:
-    """Register a function that converts instructions for sixteen streams. Raises ValueError: one has it already."""
-
-    def register(function: F) -> F:
-        INTERLEAVE.enter(row_classes, function)
-        return function
-
-    return register
+def interleaves_alike(
+    row_class: type[Instruction], interleaved_class: type[Instruction], *shared: str
+) -> None:
+    """Convert an instruction field by field; all streams share the operands ``shared``."""
+    INTERLEAVE.enter((row_class,), lambda lowering, row: (lowering.row_like(row, interleaved_class, shared),))
