@@ -66,7 +66,7 @@ def fold_points(y: Pointer, x: Pointer, rows: int, columns: int, step: int) -> N
 
 @device
 def fold_rows(x: Pointer, rows: int, size: int) -> None:
-    """Fold x [rows, size], whole vectors, in place."""
+    """Fold x [rows, size], whole vectors, in place, as ``fold_points`` does."""
     for i in range(1, (rows + 1) // 2):
         near, far = x + i * size, x + (rows - i) * size
         for n in range(0, size, LANES):

@@ -19,6 +19,7 @@ from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.blocks import FOUR, Vectors
 from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
+from pulse.program.kernels.spectral import fold_rows
 
 SCRATCH_TABLES = 6
 """Scratch tables of all points: real and imaginary parts of the points, the first round's bins, the second round's."""
@@ -97,17 +98,6 @@ def scatter_vectors(target: Pointer, source: Pointer, offsets: Pointer, scales: 
     """Set ``target[offsets[k]] = source[k] * scales[k]``."""
     for k in range(count):
         vstore(target, offsets[k] * LANES, vload(source, k * LANES) * vsplat(scales[k]))
-
-
-@device
-def fold_pairs(x: Pointer, rows: int, columns: int) -> None:
-    """Fold x [rows, columns]: replace row i by row i + row -i, and row -i by row i - row -i, for 0 < i < rows/2."""
-    for i in range(1, (rows + 1) // 2):
-        near, far = x + i * columns * LANES, x + (rows - i) * columns * LANES
-        for n in range(0, columns * LANES, LANES):
-            a, b = vload(near, n), vload(far, n)
-            vstore(near, n, a + b)
-            vstore(far, n, a - b)
 
 
 @device
@@ -196,14 +186,14 @@ def interleaved_fourier(row: InterleavedFourierRow) -> None:
     im, a_re, a_im, x_re, x_im = re + size, re + 2 * size, re + 3 * size, re + 4 * size, re + 5 * size
     for m in range(M):
         gather_vectors(re, x + rows_x[m] * LANES, from_re, scales, R, N)
-        fold_pairs(re, N1, N2)
+        fold_rows(re, N1, N2 * LANES)
         if has_im:
             gather_vectors(im, x + rows_x[m] * LANES, from_im, scales + R, R, N)
-            fold_pairs(im, N1, N2)
+            fold_rows(im, N1, N2 * LANES)
         compute_bins_of_columns(re, im, has_im, 1, N1, N2, w1, N1, a_re, a_im, 1, N1)
         apply_all_twiddles(a_re, a_im, twiddles, N)
-        fold_pairs(a_re, N2, N1)
-        fold_pairs(a_im, N2, N1)
+        fold_rows(a_re, N2, N1 * LANES)
+        fold_rows(a_im, N2, N1 * LANES)
         compute_bins_of_columns(a_re, a_im, 1, wants_im, N2, N1, w2, (K + N1 - 1) // N1, x_re, x_im, N1, 1)
         if wants_im:  # first, since a bin without an imaginary part may have the place of a real part
             scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)
