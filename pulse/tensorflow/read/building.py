@@ -302,11 +302,11 @@ class LibraryModels:
         current_spending().take_nodes(len(function.nodes), title)
         states: dict[str, InferenceFact] = {}
         feeds: dict[NodeOutput, InferenceFact] = {}
-        for index, (name, fact) in enumerate(zip(function.inputs, facts)):
+        for index, (argument, fact) in enumerate(zip(function.inputs, facts)):
             if index in assigned:
-                states[name] = InferenceFact(fact.dtype, fact.shape)
+                states[argument] = InferenceFact(fact.dtype, fact.shape)
             else:
-                feeds[NodeOutput(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
+                feeds[NodeOutput(argument)] = InferenceFact(fact.dtype, fact.shape, fact.value)
         arguments = [
             GraphNode(name, "VarHandleOp" if name in states else "Placeholder") for name in function.inputs
         ]
