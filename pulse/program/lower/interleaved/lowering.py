@@ -25,6 +25,13 @@ class NotInterleavedError(Exception):
     """Raised if an instruction has no form for interleaved memories."""
 
 
+def count_words(size: int) -> int:
+    """Return how many words this many bytes are. Raises NotInterleavedError: they are not whole words."""
+    if size % LANE_WORD:
+        raise NotInterleavedError("elements smaller than a word")
+    return size // LANE_WORD
+
+
 def byte_of(value: TensorView) -> int:
     """Return the first byte of a tensor in its region."""
     return value.buffer.offset + value.offset * value.dtype.itemsize
@@ -70,17 +77,14 @@ class InterleavedLowering:
     def data(self, value: Any, offset: int = 0) -> TensorView:
         """Return a tensor of each stream, from element ``offset`` on, as words; constants are repeated."""
         buffer = value.buffer
-        byte = (value.offset + offset) * value.dtype.itemsize
+        first = count_words((value.offset + offset) * value.dtype.itemsize)
         if buffer.region is Region.WEIGHTS:
             target = self._repeat(buffer)
         else:
             target = self._memory_of(buffer) or Buffer(
                 buffer.region, buffer.size * LANES, buffer.offset * LANES
             )
-        words = target.size // LANE_WORD
-        if byte % LANE_WORD:
-            raise NotInterleavedError("elements smaller than a word")
-        return TensorView(target, byte // LANE_WORD * LANES, (words,), (1,), F32)
+        return TensorView(target, first * LANES, (target.size // LANE_WORD,), (1,), F32)
 
     def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:
