@@ -7,8 +7,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.infer.nhwc import channels_first, channels_last, same_pair, span_of, window_pads
-from pulse.ops.conv import Conv, ConvTranspose
+from pulse.infer.nhwc import channels_first, channels_last, same_pair, window_pads
+from pulse.ops.conv import Conv, ConvTranspose, kernel_spans
 from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activate, exact_sum, finish_sum, largest_code, product_factor
 from pulse.tflite.hybrid import dequantize_sums, row_codes
@@ -78,7 +78,7 @@ def conv(node: TfliteNode) -> OutletId:
     group = int(shape[3]) // kernel.shape[1] if kernel.shape[1] else 0
     strides = spatial_option(node, *STRIDES)
     dilations = spatial_option(node, "DilationHFactor", "DilationWFactor")
-    spans = tuple(span_of(size, step) for size, step in zip(kernel.shape[2:], dilations))
+    spans = tuple(kernel_spans(kernel.shape[2:], dilations))
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(shape[1:3]), spans, strides)
     return convolve(node, 0, perm, Conv(strides, dilations, pads, group), read_bias(node, 2))
 
