@@ -9,12 +9,12 @@ from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_epilogue import FusedEpilogue, find_epilogue
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
-from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
+from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.pad import pad_axes
 from pulse.program.lower.quantize_activations import unrounded_activations
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import TensorView
+from pulse.program.table.memory import TensorView, grid_offsets
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record

@@ -16,11 +16,11 @@ from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order
 from pulse.program.lower.matmul_epilogue import FusedEpilogue, find_epilogue
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
-from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
+from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.pad import pad_axes
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import TensorView
+from pulse.program.table.memory import TensorView, grid_offsets
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
