@@ -56,10 +56,10 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str, failures: M
     RemoveUnusedNodesPass()(program.model)
     TopologicalSortPass()(program.model)
     left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
-    for index in sorted(left):
+    if left:
         raise LoadError(
-            f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: the result "
-            f"of its last step is used after the loop; {LOOP_ADVICE}"
+            f"{title}: the loop over frames in {loops[min(left)].origin} cannot be exported for every length: the "
+            f"result of its last step is used after the loop; {LOOP_ADVICE}"
         )
 
 
