@@ -20,7 +20,7 @@ from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
-from pulse.wiring import wire
+from pulse.wiring import wire as add_op
 
 OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 """An input of an operator: the name of data, the name and value of a parameter, or omitted."""
@@ -192,14 +192,10 @@ class Wrapped(InferenceOp):
         return self.op.name
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        return _wire(target, wire, self.op, inputs)
+        return add_op(target.graph, wire, self.op, inputs)
 
     def detail(self) -> str:
         return self.op.detail()
-
-
-def _wire(target: TypedNetwork, name: str, op: Op, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-    return wire(target.graph, name, op, inputs)
 
 
 def Function(

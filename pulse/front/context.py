@@ -4,6 +4,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
+from pulse.front.default_shapes import FEATURES
 from pulse.front.parameter_checks import require_choice, require_count, require_flag
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -11,10 +12,9 @@ from pulse.ops.conv import Conv, no_pads
 from pulse.ops.op import PadMode
 
 ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}
-DEFAULT_SHAPE = "1,frames,80"
 
 
-def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = DEFAULT_SHAPE) -> TypedModel:
+def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
     """Join ``m`` frames to one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
 
     Input    x [B, frames, bins]
@@ -31,14 +31,14 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = DEFAULT_SH
     require_count(function, "n", n)
     require_choice(function, "ends", ends, (*ENDS, "none"))
     builder = FunctionBuilder(function, {"x": shape})
-    x = builder.features(DEFAULT_SHAPE)
+    x = builder.features(FEATURES)
     if ends != "none":
         before = (m - 1) // 2
         x = builder.pad(x, 1, before, m - 1 - before, ENDS[ends])
     return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n)))
 
 
-def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = DEFAULT_SHAPE) -> TypedModel:
+def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
     """Join each frame with its neighbours, as Kaldi's ``splice-feats``.
 
     Input    x [B, frames, bins]
@@ -53,12 +53,12 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = DE
     require_count(function, "right", right, 0)
     mode = ENDS[require_choice(function, "ends", ends, ENDS)]
     builder = FunctionBuilder(function, {"x": shape})
-    x = builder.pad(builder.features(DEFAULT_SHAPE), 1, left, right, mode)
+    x = builder.pad(builder.features(FEATURES), 1, left, right, mode)
     return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1)))
 
 
 def deltas(
-    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = DEFAULT_SHAPE
+    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = FEATURES
 ) -> TypedModel:
     """Compute the slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
 
@@ -77,7 +77,7 @@ def deltas(
     require_flag(function, "nested", nested)
     require_flag(function, "keep", keep)
     builder = FunctionBuilder(function, {"x": shape})
-    x = builder.features(DEFAULT_SHAPE)
+    x = builder.features(FEATURES)
     steps = np.arange(-window, window + 1)
     slope = steps / (steps**2).sum()
     orders: list[OutletId] = [x] if keep else []

@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.front.builder import FunctionBuilder
+from pulse.front.default_shapes import SOUND
 from pulse.front.parameter_checks import require_choice, require_count, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -13,8 +14,6 @@ from pulse.ops.conv import no_pads
 from pulse.ops.pool import Pool
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
-
-SOUND = "1,T"
 
 
 def gain(factor: float | None = None, db: float | None = None, shape: str = SOUND) -> TypedModel:

@@ -4,17 +4,17 @@ import math
 
 from pulse.errors import InputError
 from pulse.front.builder import FunctionBuilder
+from pulse.front.default_shapes import FEATURES
 from pulse.front.parameter_checks import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 
 BASES = {"natural": 1.0, "log2": 1 / math.log(2), "log10": 1 / math.log(10)}
 """The factors of the natural logarithm."""
-DEFAULT_SHAPE = "1,frames,80"
 
 
 def log(
-    base: str = "natural", floor: float = 1e-10, *, offset: float = 0.0, shape: str = DEFAULT_SHAPE
+    base: str = "natural", floor: float = 1e-10, *, offset: float = 0.0, shape: str = FEATURES
 ) -> TypedModel:
     """Compute ``log(max(x + offset, floor))``.
 
@@ -40,7 +40,7 @@ def db(
     floor: float | None = None,
     top_db: float | None = None,
     maximum: float | None = None,
-    shape: str = DEFAULT_SHAPE,
+    shape: str = FEATURES,
 ) -> TypedModel:
     """Convert to decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
 
@@ -75,7 +75,7 @@ def db(
     return builder.model(features=y)
 
 
-def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str = DEFAULT_SHAPE) -> TypedModel:
+def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str = FEATURES) -> TypedModel:
     """Compute Whisper's logarithm: ``(max(log10(max(x, floor)), maximum - 8) + 4) / 4``.
 
     Input    x [...], powers in mel bands

@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import F32, Array
 from pulse.front.builder import FunctionBuilder
+from pulse.front.default_shapes import FEATURES
 from pulse.front.feature_statistics import STATISTICS_FORMATS, read_statistics
 from pulse.front.parameter_checks import require_choice, require_count, require_flag
 from pulse.graph import OutletId
@@ -19,7 +20,6 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand
 from pulse.ops.time_position import Range
 
-DEFAULT_SHAPE = "1,frames,80"
 MIN_VARIANCE = 1e-10
 """A smaller variance counts as this one, so that constant features stay finite."""
 
@@ -32,7 +32,7 @@ def cmvn(
     std: Sequence[float] | float | None = None,
     norm_vars: bool = True,
     axis: int = -1,
-    shape: str = DEFAULT_SHAPE,
+    shape: str = FEATURES,
 ) -> TypedModel:
     """Compute (x - mean) / std with fixed statistics.
 
@@ -83,7 +83,7 @@ def sliding_cmvn(
     *,
     center: bool = False,
     norm_vars: bool = False,
-    shape: str = DEFAULT_SHAPE,
+    shape: str = FEATURES,
 ) -> TypedModel:
     """Subtract a sliding mean from features, as in Kaldi's ``apply-cmvn-sliding``.
 
@@ -103,7 +103,7 @@ def sliding_cmvn(
     require_flag(function, "norm_vars", norm_vars)
     require_count(function, "min_window", min_window, 1, window)
     builder = FunctionBuilder(function, {"x": shape})
-    x = builder.features(DEFAULT_SHAPE)
+    x = builder.features(FEATURES)
     mean, variance = (
         _centred_moments(builder, x, window) if center else _past_moments(builder, x, window, min_window)
     )

@@ -1,7 +1,7 @@
 """A node of a file: its operator, its inputs and its attributes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -98,22 +98,19 @@ class FileNode:
 
     def integer_list(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """Return a list of integers."""
-        values = self._list(name, None if default is None else list(default))
-        return tuple(value for value in values if self._is(int, value, name))
+        return self._list(name, int, default)
 
     def real_list(self, name: str) -> tuple[float, ...]:
         """Return a list of floats."""
-        return tuple(value for value in self._list(name, None) if self._is(float, value, name))
+        return self._list(name, float, None)
 
     def text_list(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return a list of texts."""
-        values = self._list(name, None if default is None else list(default))
-        return tuple(value for value in values if self._is(str, value, name))
+        return self._list(name, str, default)
 
-    def _list(self, name: str, default: list[Any] | None) -> list[Any]:
-        return self._attribute(name, list, default)
-
-    def _is(self, item_type: type[T], value: object, name: str) -> TypeGuard[T]:
-        if not isinstance(value, item_type):
-            raise self.error(f"attribute {name} has the wrong type: {value!r} in a list")
-        return True
+    def _list(self, name: str, item_type: type[T], default: Sequence[T] | None) -> tuple[T, ...]:
+        values: list[T] = self._attribute(name, list, None if default is None else list(default))
+        for value in values:
+            if not isinstance(value, item_type):
+                raise self.error(f"attribute {name} has the wrong type: {value!r} in a list")
+        return tuple(values)

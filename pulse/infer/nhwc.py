@@ -27,11 +27,6 @@ def channels_last(rank: int) -> tuple[int, ...]:
     return (0, *range(2, rank), 1)
 
 
-def span_of(kernel: int, dilation: int) -> int:
-    """Return frames from the first tap of a kernel to the last one."""
-    return (kernel - 1) * dilation + 1
-
-
 def split_total(total: TDim, upper: bool = True) -> PadPair:
     """Return the padding before and after; an odd frame is added after (upper) or before."""
     small = total // 2

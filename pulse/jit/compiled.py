@@ -123,10 +123,10 @@ class CompiledFunction(NotCopyable, ABC):
             self.came_from_disk = True
             return packaged
         from pulse.jit.linking import link
+        from pulse.jit.storage.cache import warn_if_nothing_is_cached
 
-        entry = self.cache_entry()
-        entry.warn_if_nothing_is_cached()
-        return link(self.name, self._read_or_compile(entry))
+        warn_if_nothing_is_cached()
+        return link(self.name, self._read_or_compile(self.cache_entry()))
 
     def _read_or_compile(self, entry: "CacheEntry") -> "NativeCode":
         """Return the object code, from the disk or compiled and stored there."""

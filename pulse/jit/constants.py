@@ -7,8 +7,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from pulse.jit.processor import processor, target_machine
-
-ALIGNMENT = 64
+from pulse.support.mapping import ALIGNMENT
 
 
 def constants_object(constants: Mapping[str, bytes]) -> bytes:

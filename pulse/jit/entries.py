@@ -14,7 +14,21 @@ ENTRIES: dict[str, "Entry | Callback"] = {}
 """All of them by name, such as ``machine.run``."""
 
 
-class Entry(CompiledFunction):
+class _WithCSignature(CompiledFunction):
+    c_signature: CSignature
+
+    @property
+    def signature(self) -> Any:
+        from pulse.jit.codegen.foreign import numba_signature
+
+        return numba_signature(self.c_signature)
+
+    @property
+    def signature_text(self) -> str:
+        return repr(self.c_signature)
+
+
+class Entry(_WithCSignature):
     """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
     arguments  the number of its ints
@@ -35,16 +49,8 @@ class Entry(CompiledFunction):
         bound: bool = False,
     ) -> None:
         super().__init__(name, function, OPTIONS, PythonCall(arguments, returns, keeps_gil, objects, bound))
-        self._c_signature = CSignature("i64" if returns else None, ("i64",) * arguments)
+        self.c_signature = CSignature("i64" if returns else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
-
-    @property
-    def signature(self) -> Any:
-        return _numba_signature(self._c_signature)
-
-    @property
-    def signature_text(self) -> str:
-        return repr(self._c_signature)
 
     @property
     def call(self) -> Callable[..., Any]:
@@ -58,26 +64,12 @@ class Entry(CompiledFunction):
         return builtin(self.name, self.address, first, kept)
 
 
-class Callback(CompiledFunction):
+class Callback(_WithCSignature):
     """A function that a C library calls."""
 
     def __init__(self, name: str, function: Callable[..., Any], signature: CSignature) -> None:
         super().__init__(name, function, OPTIONS)
-        self._c_signature = signature
-
-    @property
-    def signature(self) -> Any:
-        return _numba_signature(self._c_signature)
-
-    @property
-    def signature_text(self) -> str:
-        return repr(self._c_signature)
-
-
-def _numba_signature(signature: CSignature) -> Any:
-    from pulse.jit.codegen.foreign import numba_signature
-
-    return numba_signature(signature)
+        self.c_signature = signature
 
 
 def entry(

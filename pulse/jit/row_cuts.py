@@ -7,9 +7,10 @@ import numpy as np
 
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, words_of
-from pulse.jit.rows.instruction import ELEMENT_DTYPES, ELEMENTS_OF_FORMS, RowFields
+from pulse.jit.rows.fields import fields_of, words_of
+from pulse.jit.rows.instruction import ELEMENT_DTYPES, RowFields, element_of
 from pulse.jit.rows.pointer import ARENA, REGION_SHIFT
+from pulse.support.mapping import align_up
 from pulse.support.record import record
 
 
@@ -53,7 +54,7 @@ def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
         bounds = [cut.block * (blocks * part // count) for part in range(count)]
         word_of = _words(kernel, row)
         scratch = [elements * word_of[name].element for name, elements in cut.scratch.items()]
-        cuts.append(RowCut(cut, (*bounds, total), sum(map(_align, scratch))))
+        cuts.append(RowCut(cut, (*bounds, total), sum(map(align_up, scratch))))
     return min(
         cuts, key=lambda measured: (round(measured.largest_share, 1), measured.cut.shared), default=None
     )
@@ -77,14 +78,9 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: 
             for name, elements in cut.scratch.items():
                 word = word_of[name]
                 part[word.index] = ARENA << REGION_SHIFT | byte
-                byte += _align(elements * word.element)
+                byte += align_up(elements * word.element)
         rows.append(part)
     return rows
-
-
-def _align(size: int) -> int:
-    line = LINE_WORDS * WORD_BYTES
-    return -(-size // line) * line
 
 
 def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
@@ -103,10 +99,4 @@ def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> I
                 inner: Any = field.group
                 yield from _named_words(kernel, inner_group, index + i * words_of(inner), f"{name}[{i}].")
         else:
-            yield name, _Word(index, _element_bytes(kernel, field.kind, field.spec.element))
-
-
-def _element_bytes(kernel: Kernel, kind: str, element: str | None) -> int:
-    if kind == "weights":
-        element = ELEMENTS_OF_FORMS[kernel.form]
-    return 1 if element is None else np.dtype(ELEMENT_DTYPES[element]).itemsize
+            yield name, _Word(index, np.dtype(ELEMENT_DTYPES[element_of(field, kernel.form)]).itemsize)

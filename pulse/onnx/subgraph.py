@@ -1,6 +1,6 @@
 """Graphs inside a node's attributes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
 from pulse.dim import SymbolScope
@@ -44,6 +44,15 @@ class BodyGraph:
             name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()
         }
         return FileNetwork(self.read(self.proto, input_facts), scope, title).analyse()
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph and all bodies in it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from graphs_of(attribute.g)
 
 
 def nodes_inside(graph: GraphProto) -> int:

@@ -71,14 +71,26 @@ def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
     return rank
 
 
+def finish_sums(y: Array, inputs: Sequence[Array]) -> list[Array]:
+    """Return the sums [N, C, X...] plus the bias, if the inputs have one, in the type of the first input."""
+    if len(inputs) > 2:
+        y = y + inputs[2].astype(y.dtype, copy=False).reshape(-1, *(1,) * (y.ndim - 2))
+    return [np.ascontiguousarray(y.astype(inputs[0].dtype, copy=False))]
+
+
+def span_of(size: int, dilation: int) -> int:
+    """Return the frames from the first tap of a kernel to its last, both included."""
+    return (size - 1) * dilation + 1
+
+
 def kernel_spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """Return the frames from the first tap of a kernel to its last, both included, along each spatial axis."""
-    return [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
+    """Return the span of a kernel along each spatial axis."""
+    return list(map(span_of, kernel, dilations))
 
 
 def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
-    """Return the frames from the first tap of a kernel to its last, both included, along a spatial axis."""
-    return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
+    """Return the span of a kernel along a spatial axis."""
+    return span_of(int(w.shape[axis + 2]), dilations[axis])
 
 
 def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
@@ -160,9 +172,7 @@ class Conv(Op):
         positions = list(range(1, len(out) + 1))
         y = y.transpose(1, *(axis + 1 for axis in positions), 0, len(out) + 2)
         y = y.reshape(batch, *out, w.shape[0]).transpose(0, len(out) + 1, *positions)
-        if len(inputs) > 2:
-            y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(out))
-        return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
+        return finish_sums(y, inputs)
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         bias = volume(outputs[0].shape) if len(inputs) > 2 else ZERO
@@ -294,9 +304,7 @@ class ConvTranspose(Op):
             slice(before.eval(env), size - after.eval(env)) for (before, after), size in zip(self.pads, full)
         )
         y = y[(slice(None), slice(None), *crop)]
-        if len(inputs) > 2:
-            y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(kernel))
-        return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
+        return finish_sums(y, inputs)
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         bias = volume(outputs[0].shape) if len(inputs) > 2 else ZERO

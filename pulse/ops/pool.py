@@ -11,7 +11,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import I64, Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.conv import Pads, pad_spatial, pads_text, require_frames, windows, without_pad
+from pulse.ops.conv import Pads, pad_spatial, pads_text, require_frames, span_of, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.work import Work
 from pulse.support.record import record
@@ -63,7 +63,7 @@ class Pool(Op):
 
     def span(self, axis: int) -> int:
         """Return input frames that one output frame sees along a spatial axis."""
-        return (self.kernel[axis] - 1) * self.dilations[axis] + 1
+        return span_of(self.kernel[axis], self.dilations[axis])
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return Work.of_each(outputs[0], math.prod(self.kernel))

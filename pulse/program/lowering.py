@@ -1,7 +1,7 @@
 """Lower the nodes of a pulsed graph to instructions."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from pulse.support.wording import spell
 
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[TensorView]]
 FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
-L = TypeVar("L", bound=Callable[..., list[TensorView]])
 LowerGroup: TypeAlias = Callable[["Lowering", Sequence[PulsedNode]], list[list[TensorView]]]
 """Lowers nodes together; returns the results of each."""
 GroupFinder: TypeAlias = Callable[
@@ -39,18 +38,10 @@ In the order, all inputs of a group are before that node, and all other readers 
 
 LOWER = Registry[type[Op], Lower]()
 """Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it, and ``KERNEL_PLUGINS``."""
+lowers = LOWER.register
+"""Register a function as the lowering of classes of ops. Raises ValueError: a class has one already."""
 GROUP_FINDERS: list[GroupFinder] = []
 """Functions that claim groups of nodes before a graph is lowered; the files of ``pulse.program.lower`` fill it."""
-
-
-def lowers(*op_classes: type[Op]) -> Callable[[L], L]:
-    """Register a function as the lowering of classes of ops. Raises ValueError: a class has one already."""
-
-    def register(function: L) -> L:
-        LOWER.enter(op_classes, function)
-        return function
-
-    return register
 
 
 def finds_groups(function: GroupFinder) -> GroupFinder:

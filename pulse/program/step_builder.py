@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import I64, Array, DType
+from pulse.facts import Array, DType
 from pulse.ops.check import Check
 from pulse.ops.clock import max_frames
 from pulse.program.table.emitted import EmittedInstruction
@@ -31,8 +31,7 @@ class StepBuilder:
         self.fault_counters: dict[tuple[str, str, Check], TensorView] = {}
         self._registers: dict[str, TensorView] = {}
         self._length_registers: dict[tuple[TDim, int], TensorView] = {}
-        clock = self.state.add(np.zeros(2, np.int64), shared=False)
-        self.clock = TensorView(clock, 0, (2,), (1,), I64)
+        self.clock = self.allocate_state(np.zeros(2, np.int64), [0])
 
     def add_constant(self, array: Array, order: Sequence[int] | None = None) -> TensorView:
         """Add a constant tensor to the weights, with its axes in an order."""
@@ -61,8 +60,7 @@ class StepBuilder:
         """
         key = length, max_frames(length) if before is None else before
         if key not in self._length_registers:
-            buffer = self.state.add(np.array([key[1]], np.int64), shared=False)
-            self._length_registers[key] = TensorView(buffer, 0, (1,), (1,), I64)
+            self._length_registers[key] = self.allocate_state(np.array([key[1]], np.int64), [0])
         return self._length_registers[key]
 
     @property

@@ -34,9 +34,8 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
     results = stream_whole(program, feeds)
     for name in expected.native:
         axis = program.model.port(name).axis
-        for divergence in _first_divergence(
-            name, "output", results[name], expected, axis, trial, program.backend
-        ):
+        divergence = _find_divergence(name, "output", results[name], expected, axis, trial, program.backend)
+        if divergence is not None:
             return divergence
     reason = (
         "an output differed from the offline model, and no wire or output does in a second run: the difference is at "
@@ -87,26 +86,29 @@ def _wrong_among(
         name, op = graph.label(outlet), graph.node(outlet).op.name
         axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
         whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
-        yield from _first_divergence(name, op, whole, expected, axis, trial, program.backend)
+        divergence = _find_divergence(name, op, whole, expected, axis, trial, program.backend)
+        if divergence is not None:
+            yield divergence
 
 
-def _first_divergence(
+def _find_divergence(
     name: str, op: str, output: Array, expected: ExpectedOutputs, axis: int | None, trial: Trial, backend: str
-) -> Iterator[Divergence]:
-    """Yield the first element, in order of time, that is further off than allowed."""
+) -> Divergence | None:
+    """Return the first element, in order of time, that is further off than allowed."""
     judgement, native = expected.judge(name, output, axis), expected.native[name]
     divergence = partial(
         Divergence, wire=name, op=op, length=trial.length, signal=trial.signal, backend=backend
     )
     if not judgement.fits:
         reason = f"it is {list(output.shape)} {output.dtype}, offline {list(native.shape)} {native.dtype}"
-        yield divergence(reason=reason)
-    elif judgement.wrong is not None:
+        return divergence(reason=reason)
+    if judgement.wrong is not None:
         index = np.unravel_index(_first_along(judgement.wrong, axis), output.shape)
         frame = int(index[axis]) if axis is not None else 0
         offline_value, stream_value = float(expected.exact[name][index]), float(output[index])
         allowed = float(judgement.allowed[index])
-        yield divergence(frame=frame, offline=offline_value, streamed=stream_value, allowed=allowed)
+        return divergence(frame=frame, offline=offline_value, streamed=stream_value, allowed=allowed)
+    return None
 
 
 def _place_in(scheduled: ScheduledWire, pulses: list[Array], offline: Array) -> Array:

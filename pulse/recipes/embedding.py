@@ -10,6 +10,7 @@ from onnx import ModelProto, helper
 from pulse.errors import LoadError
 from pulse.metadata import RECIPE, is_exported
 from pulse.onnx.read.file import read_source
+from pulse.onnx.read.metadata_entries import metadata_of
 from pulse.recipes.embedded import embedded_text
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import ITSELF, Recipe, RecipeContext
@@ -69,7 +70,7 @@ def _read_model(path: Path) -> ModelProto:
     """Read the file without changes."""
     read_source(path)
     proto = ModelProto.FromString(path.read_bytes())
-    if is_exported({entry.key: entry.value for entry in proto.metadata_props}):
+    if is_exported(metadata_of(proto)):
         raise LoadError(
             f"{path}: was written in pulses, so it needs no recipe; give the model that it was made from"
         )

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 from pulse.errors import LoadError
 from pulse.facts import TypedFact, shape_text
 from pulse.front import FUNCTIONS
+from pulse.front.default_shapes import SOUND
 from pulse.models import TypedModel
 from pulse.recipes.recipe import RecipeContext, RecipeStage
 from pulse.recipes.recipe_rate import RecipeRate
@@ -16,8 +17,6 @@ from pulse.support.value_types import TomlTable, require_known, require_type
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
-SOUND = "1,T"
-"""The shape that functions of sound read by default."""
 RATE = "sample_rate"
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
+from pulse.front.default_shapes import SOUND
 from pulse.recipes import function_stages, model_stages
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.support.file_bytes import file_bytes
@@ -16,8 +17,6 @@ from pulse.support.value_types import TomlTable, TomlValue, fits, get_value, quo
 MAX_FILE_BYTES = 1 << 20
 """Maximum number of bytes of a recipe; one of a hundred stages has some thousand."""
 KEYS = ("title", "rate", "inputs", "outputs", "stage")
-SOUND = "1,T"
-"""The shape of an input that is named without one."""
 WIRING = ("from", "as")
 _NAMES = Sequence[str] | Mapping[str, str] | str
 

@@ -10,6 +10,7 @@ from onnx import ModelProto
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.metadata import StreamMetadata
+from pulse.onnx.read.metadata_entries import metadata_of
 from pulse.onnx.write.graph import dtype_and_sizes
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
@@ -98,7 +99,7 @@ class RuntimeProgram(NotCopyable, Program):
         self, model: PulsedNetwork, proto: ModelProto, run: RunModel | None = None, name: str = "given"
     ) -> None:
         super().__init__(model)
-        metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+        metadata = StreamMetadata.parse(metadata_of(proto))
         if metadata is None:
             raise WriteError(
                 f"{model.title}: this file has no metadata of a pulsed model; write it with to_onnx"

@@ -1,7 +1,7 @@
 """Sessions like TensorFlow's: any tensor may be fed or fetched, and variables keep the values assigned by a run."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -52,8 +52,8 @@ class Session:
         self._signatures = contents.signatures
         self._first = {name: value.copy() for name, value in contents.values.items()}
         self._values: dict[str, Array] = dict(self._first)
-        self._plans: OrderedDict[PlanKey, RequestPlan] = OrderedDict()
-        self._hits = self._misses = 0
+        make_plan = partial(RequestPlan, self._nodes.values(), self._library, self._title)
+        self._plan = lru_cache(MAX_PLANS)(make_plan)
         self._unfeedable: set[str] = set()
         self._unfetchable: set[str] = set()
         self.watched: dict[str, Array] = {}
@@ -148,7 +148,8 @@ class Session:
 
     def cache_info(self) -> CacheInfo:
         """Return how often plans were found and made."""
-        return CacheInfo(self._hits, self._misses, MAX_PLANS, len(self._plans))
+        info = self._plan.cache_info()
+        return CacheInfo(info.hits, info.misses, MAX_PLANS, info.currsize)
 
     @property
     def variables(self) -> dict[str, Array]:
@@ -278,18 +279,6 @@ class Session:
             if isinstance(value, TensorType):
                 return value.known_type
         return None
-
-    def _plan(self, key: PlanKey) -> RequestPlan:
-        if key in self._plans:
-            self._hits += 1
-            self._plans.move_to_end(key)
-            return self._plans[key]
-        plan = RequestPlan(self._nodes.values(), self._library, self._title, key)
-        self._misses += 1
-        self._plans[key] = plan
-        if len(self._plans) > MAX_PLANS:
-            self._plans.popitem(last=False)
-        return plan
 
     def _compute(
         self, tensors: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]

@@ -12,41 +12,26 @@ from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.messages import Proto
 
-_TYPES: dict[int, DType] = {
-    1: F32,
-    2: F64,
-    3: I32,
-    4: U8,
-    5: np.dtype(np.int16),
-    6: np.dtype(np.int8),
-    8: np.dtype(np.complex64),
-    9: I64,
-    10: BOOL,
-    17: np.dtype(np.uint16),
-    18: np.dtype(np.complex128),
-    19: np.dtype(np.float16),
-    22: np.dtype(np.uint32),
-    23: np.dtype(np.uint64),
+_TYPES: dict[int, tuple[DType, str]] = {
+    1: (F32, "float_val"),
+    2: (F64, "double_val"),
+    3: (I32, "int_val"),
+    4: (U8, "int_val"),
+    5: (np.dtype(np.int16), "int_val"),
+    6: (np.dtype(np.int8), "int_val"),
+    8: (np.dtype(np.complex64), "scomplex_val"),
+    9: (I64, "int64_val"),
+    10: (BOOL, "bool_val"),
+    17: (np.dtype(np.uint16), "int_val"),
+    18: (np.dtype(np.complex128), "dcomplex_val"),
+    19: (np.dtype(np.float16), "half_val"),
+    22: (np.dtype(np.uint32), "uint32_val"),
+    23: (np.dtype(np.uint64), "uint64_val"),
 }
+"""TensorFlow's number of a type -> the type, and the field of a tensor that lists values of it."""
 _UNSUPPORTED_TYPES = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
 _REFERENCE_OFFSET = 100
 """The offset of a reference type's number from the number of its type."""
-_VALUES = {
-    1: "float_val",
-    2: "double_val",
-    3: "int_val",
-    4: "int_val",
-    5: "int_val",
-    6: "int_val",
-    8: "scomplex_val",
-    9: "int64_val",
-    10: "bool_val",
-    17: "int_val",
-    18: "dcomplex_val",
-    19: "half_val",
-    22: "uint32_val",
-    23: "uint64_val",
-}
 STRING, RESOURCE = 7, 20
 MAX_ELEMENTS = 1 << 31
 """Maximum number of elements of a tensor; more are refused."""
@@ -69,7 +54,8 @@ class TensorType:
     @property
     def known_type(self) -> DType | None:
         """The type of the elements; None if they are not numbers."""
-        return _TYPES.get(self.base_number)
+        known = _TYPES.get(self.base_number)
+        return known and known[0]
 
     @property
     def is_complex(self) -> bool:
@@ -143,7 +129,8 @@ def tensor_value(proto: Proto, location: str) -> Array:
 
 def _read_list(proto: Proto, type_: TensorType, dtype: DType, location: str) -> Array:
     """Return the values that are listed one by one, in their type."""
-    raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.base_number])
+    _, name_of_list = _TYPES[type_.base_number]
+    raw: Any = getattr(proto, name_of_list)
     if type_.is_complex:
         parts = np.array(raw, np.float64).reshape(-1, 2)
         return (parts[:, 0] + 1j * parts[:, 1]).astype(dtype)

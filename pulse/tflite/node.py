@@ -5,7 +5,7 @@ f32 products keep exactly up to 2**24. So all ops on floats serve for codes as w
 wires of i64, as shapes are. Quantised constants are as they are stored.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
@@ -15,11 +15,9 @@ from pulse.facts import F32, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.op import Op
 from pulse.support.record import record
 from pulse.tflite.read.file import Quantization, Tensor
 from pulse.typed import TypedNetwork
-from pulse.wiring import wire
 
 Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedNetwork]
 """A subgraph as a model: its number, the facts of its inputs by their places, a title."""
@@ -90,10 +88,6 @@ class TfliteNode(NodeContext):
         if tensor.data is None:
             return self.input(slot)
         return self.constant(subtract_zero(tensor).astype(np.float32), f"codes{slot}")
-
-    def wire_all(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-        """Add an op of several outputs. Raises FactError: the inputs do not fit it."""
-        return wire(self.graph, f"{self.wire_name}.all", op, inputs)
 
 
 def subtract_zero(tensor: Tensor) -> Array:

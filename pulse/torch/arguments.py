@@ -169,6 +169,11 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
     return str(key)
 
 
+def tensor_leaves(torch: Any, value: Any) -> list[Any]:
+    """Return the tensors in nested lists, tuples and dictionaries."""
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
+
+
 def path_key(entry: Any) -> str:
     """Return one step of the path to a leaf: a dict's key, an index of a sequence, a field's name."""
     for attribute in ("key", "idx", "name"):

@@ -10,7 +10,7 @@ from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.support.record import record
 from pulse.torch.advice import plain_message
-from pulse.torch.arguments import ModuleCall
+from pulse.torch.arguments import ModuleCall, tensor_leaves
 from pulse.torch.inputs import SampledInputs
 from pulse.torch.preservation import Restore, refill_dict
 
@@ -98,8 +98,7 @@ class ModuleOracle:
                 result = self.module(*positional, **named)
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
-        leaves = self.torch.utils._pytree.tree_leaves(result)
-        arrays = [to_array(self.torch, leaf) for leaf in leaves if self.torch.is_tensor(leaf)]
+        arrays = [to_array(self.torch, leaf) for leaf in tensor_leaves(self.torch, result)]
         names = [*self.outputs, *(f"output {index}" for index in range(len(self.outputs), len(arrays)))]
         return dict(zip(names, arrays))
 

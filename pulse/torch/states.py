@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
 from pulse.proof.tolerance import ExpectedOutputs
-from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.arguments import ModuleCall, path_key, tensor_leaves
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.module import ModuleOracle, attributes_of, tensors_of, to_array, wrap_module
@@ -57,7 +57,7 @@ def find_states(
     parts = _parts(result)
     first: dict[Any, int] = {}
     for key in parts:
-        first[key] = sum(len(_leaves(torch, other)) for other in list(parts.values())[: len(first)])
+        first[key] = sum(len(tensor_leaves(torch, other)) for other in list(parts.values())[: len(first)])
     leaves: list[StateLeaf] = []
     for name, key in (_guess(torch, call, parts) if choices is None else choices).items():
         if name not in call.arguments:
@@ -68,7 +68,7 @@ def find_states(
             raise InputError(
                 f"{title}: states names {key!r} as the next value of {name}; the result has {listed}"
             )
-        before, after = _tensors_by_name(torch, name, call.arguments[name]), _leaves(torch, parts[key])
+        before, after = _tensors_by_name(torch, name, call.arguments[name]), tensor_leaves(torch, parts[key])
         if len(before) != len(after):
             raise InputError(
                 f"{title}: state {name} has {len(before)} tensors, and its next value, {key!r}, has {len(after)}"
@@ -87,10 +87,6 @@ def _parts(result: Any) -> dict[Any, Any]:
     return {0: result}
 
 
-def _leaves(torch: Any, value: Any) -> list[Any]:
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
-
-
 def _tensors_by_name(torch: Any, name: str, value: Any) -> dict[str, Any]:
     paths, _ = torch.utils._pytree.tree_flatten_with_path({name: value})
     return {"_".join(map(path_key, path)): leaf for path, leaf in paths if torch.is_tensor(leaf)}
@@ -98,7 +94,7 @@ def _tensors_by_name(torch: Any, name: str, value: Any) -> dict[str, Any]:
 
 def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, Any]:
     def dtypes_and_shapes(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
-        return [(leaf.dtype, tuple(leaf.shape)) for leaf in _leaves(torch, value)]
+        return [(leaf.dtype, tuple(leaf.shape)) for leaf in tensor_leaves(torch, value)]
 
     keys: dict[str, Any] = {}
     for name, value in list(call.arguments.items())[1:]:

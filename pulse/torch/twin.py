@@ -10,6 +10,7 @@ from pulse.facts import Array
 from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
 from pulse.proof.tolerance import ExpectedOutputs
+from pulse.torch.arguments import tensor_leaves
 from pulse.torch.module import to_array
 from pulse.torch.module_original import ModuleOriginal
 
@@ -31,11 +32,7 @@ def require_twin(model: LoadedModel, pulsed: PulsedModel, twin: Twin, seed: int)
     feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
     with torch.no_grad():
         frames = [
-            [
-                to_array(torch, leaf)
-                for leaf in torch.utils._pytree.tree_leaves(twin(*tensors))
-                if torch.is_tensor(leaf)
-            ]
+            [to_array(torch, leaf) for leaf in tensor_leaves(torch, twin(*tensors))]
             for tensors in _pulses(torch, feeds, pulsed)
         ]
     reference = ExpectedOutputs.of(pulsed.typed, feeds, seed)

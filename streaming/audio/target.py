@@ -79,10 +79,7 @@ class Target:
         streamed = is_stream(path)
         word = (suffix or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
         event_format(_name(path), word)
-        if not streamed and path.suffix.lower() != f".{word}":
-            raise InputError(
-                f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
-            )
+        _require_suffix(path, word, streamed, "events")
         return cls(path, streamed=streamed, events=events, event_suffix=word, source=source)
 
     @classmethod
@@ -191,11 +188,11 @@ def _name(path: Path) -> str:
     return STANDARD_OUTPUT if str(path) in OUTPUT_NAMES else str(path)
 
 
-def _require_suffix(path: Path, word: str, streamed: bool) -> None:
-    """Raise InputError if a file of frames has not the suffix of its format."""
+def _require_suffix(path: Path, word: str, streamed: bool, content: str = "frames") -> None:
+    """Raise InputError if a file has not the suffix of its format."""
     if not streamed and path.suffix.lower() != f".{word}":
         raise InputError(
-            f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
+            f"{path}: {content} are written by suffix; call the file {path.with_suffix('.' + word)}"
         )
 
 

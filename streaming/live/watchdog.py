@@ -21,6 +21,7 @@ FREQUENT_RETRIES_S = 60.0
 """A device that is absent for this many seconds is tried less often, as each try costs the audio system memory."""
 RARE_RETRY_S = 10.0
 """The seconds between two attempts from then on."""
+LATE_ADVICE = "larger blocks or more headroom give it time, another policy continues with silence"
 MAX_EVENTS = 100
 """Maximum number of events; beyond it, the oldest ones are dropped."""
 
@@ -96,7 +97,7 @@ class Watchdog:
             return
         status = self._pipeline.control_block.status
         if status == WAS_LATE:
-            self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
+            self.end(PulseError(f"a block was not ready in time, and the policy is abort; {LATE_ADVICE}"))
         elif status == LIMIT_REACHED:
             limit = self._pipeline.program.limit
             self.end(
@@ -192,6 +193,3 @@ class Watchdog:
 
     def _note(self, text: str) -> None:
         self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-MAX_EVENTS:]
-
-    def _advice(self) -> str:
-        return "larger blocks or more headroom give it time, another policy continues with silence"

@@ -154,6 +154,12 @@ class OpenedModel:
             "delays": [self._delay(port, pulsed.pulse) for port in ports if port.streams],
         }
 
+    def program_pairs(self, program: Program) -> list[tuple[str, str]]:
+        """Return labels and values of a program of this model: how it computes, its ports and its delays."""
+        model = program.model
+        title = f"{self.title}, {backend_text(program)}"
+        return [("model", title), *self.pairs(model), *self.delay_pairs(model)]
+
     def delay_text(self, port: Port, pulse: int) -> str:
         """Return the algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
         delay_frames = float(port.delay / port.rate)

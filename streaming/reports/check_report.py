@@ -13,7 +13,7 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text, byte_size
 from pulse.support.wording import spell
 from streaming.compilation.preparation import kernel_preparation
-from streaming.opening.opened_model import OpenedModel, backend_text
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
 
 
@@ -120,9 +120,8 @@ class StoredProof(Report):
 
     def sections(self) -> list[Section]:
         """Return the ports, the stated proof, and what only the model can show."""
-        program, model = self.program, self.program.model
-        pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
-        pairs += self.opened.delay_pairs(model)
+        program = self.program
+        pairs = self.opened.program_pairs(program)
         pairs.append(("state", byte_size(program.state_bytes)))
         pairs.append(
             ("file", f"checksum right, {program.row_count} instructions that stay inside their memory")

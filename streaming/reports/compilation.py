@@ -23,7 +23,7 @@ from pulse.support.wording import spell
 from pulse.version import __version__
 from streaming.compilation.preparation import kernel_preparation
 from streaming.files.atomic import kind_of, require_replaceable
-from streaming.opening.opened_model import OpenedModel, backend_text
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
 
 SUFFIX = ".pulse"
@@ -52,9 +52,8 @@ class Compilation(Report):
 
     def sections(self) -> list[Section]:
         """Return the written file, and the proof."""
-        program, model = self.program, self.program.model
-        pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
-        pairs += self.opened.delay_pairs(model)
+        program = self.program
+        pairs = self.opened.program_pairs(program)
         size = f"{program.row_count} instructions, {byte_size(self.nbytes)}"
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")

@@ -79,7 +79,7 @@ def _file_routes(service: Service) -> list[Route]:
 def _guarded_routes(service: Service) -> list[Route]:
     """Return the routes that need an allowed origin and a token."""
 
-    def guard(answer: Callable[[], Response]) -> Callable[[Request], Response]:
+    def guard(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
         def respond(request: Request) -> Response:
             if not _is_allowed(request, service):
                 return PlainTextResponse("this origin may not use the server\n", 403)
@@ -87,20 +87,20 @@ def _guarded_routes(service: Service) -> list[Route]:
                 return PlainTextResponse(
                     "give a token: Authorization: Bearer TOKEN\n", 401, {"WWW-Authenticate": "Bearer"}
                 )
-            return answer()
+            return answer(request)
 
         return respond
 
-    def models() -> Response:
+    def models(_: Request) -> Response:
         return JSONResponse({"models": [model.as_dict() for model in service.models]}, headers=HEADERS)
 
     return [
         Route("/v1/models", guard(models)),
-        Route("/status", guard(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
-        Route("/status.json", guard(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
-        Route("/metrics", guard(lambda: Response(prometheus_text(service), media_type="text/plain"))),
+        Route("/status", guard(lambda _: HTMLResponse(status_page(service), headers=HEADERS))),
+        Route("/status.json", guard(lambda _: JSONResponse(status_dict(service), headers=HEADERS))),
+        Route("/metrics", guard(lambda _: Response(prometheus_text(service), media_type="text/plain"))),
         *(
-            Route(f"/{model.web}{MODULE}", guard(_file_response(folder / MODULE)))
+            Route(f"/{model.web}{MODULE}", guard(_file_endpoint(folder / MODULE)))
             for model, folder in _web_forms(service)
         ),
     ]
@@ -109,10 +109,6 @@ def _guarded_routes(service: Service) -> list[Route]:
 def _web_forms(service: Service) -> list[tuple[HostedModel, Path]]:
     """Return the models that browsers can run, with the folders of their WebAssembly modules."""
     return [(model, model.settings.web) for model in service.models if model.settings.web]
-
-
-def _file_response(path: Path) -> Callable[[], Response]:
-    return lambda: FileResponse(path, headers=HEADERS)
 
 
 def _file_endpoint(path: Path) -> Callable[[Request], Response]:

@@ -49,9 +49,16 @@ def group_count(counters: Counters, name: str) -> int:
     return sum(getattr(counters, field) for field, (_, group) in COUNTERS.items() if group == name)
 
 
-def describe_counters(counters: Counters) -> str:
-    """Describe all counters of problems, such as ``3 late pulses, 1 stall``; empty if there are none."""
-    counts = [(getattr(counters, name), noun) for name, (noun, _) in COUNTERS.items()]
+def describe_counters(counters: Counters, only: str | None = None) -> str:
+    """Describe all counters of problems, such as ``3 late pulses, 1 stall``; empty if there are none.
+
+    only  describe the counters of this group
+    """
+    counts = [
+        (getattr(counters, name), noun)
+        for name, (noun, group) in COUNTERS.items()
+        if only is None or group == only
+    ]
     return ", ".join(count_of(count, noun) for count, noun in counts if count)
 
 
@@ -142,15 +149,7 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
 
 
 def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
-    counters = statistics.counters
-    flags = describe_counters(
-        Counters(
-            input_underflows=counters.input_underflows,
-            input_overflows=counters.input_overflows,
-            output_underflows=counters.output_underflows,
-            output_overflows=counters.output_overflows,
-        )
-    )
+    flags = describe_counters(statistics.counters, "xrun")
     block_us = setup.block_s * 1e6 or statistics.interval.mean_us
     if statistics.callback.max_us > block_us:
         help = f"{spell('engine', 'worker')} computes elsewhere; a larger {spell('block_frames')} gives more time"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from numba.core import types
 
 from pulse.jit.codegen.pointer import INT64, WORDS, implements_in_numba
+from pulse.jit.codegen.simd import lowers
 from pulse.jit.codegen.structs import StructType, place_of
 from pulse.jit.language import atomics
 from pulse.support.record import record
@@ -71,10 +72,6 @@ def _increment(typingctx, words, i):
     return word and (types.none(*word.types), build)
 
 
-@implements_in_numba(atomics.fence)
-def _fence(typingctx):
-    def build(context, builder, sig, args):
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.none(), build
+@lowers(atomics.fence, types.none)
+def _fence(builder):
+    builder.fence("seq_cst")

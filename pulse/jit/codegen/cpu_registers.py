@@ -6,7 +6,8 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 
 from pulse.jit.codegen.foreign import external
-from pulse.jit.codegen.pointer import INT64, implements_in_numba
+from pulse.jit.codegen.pointer import INT64
+from pulse.jit.codegen.simd import lowers
 from pulse.jit.language import cpu_registers
 from pulse.jit.processor import processor
 
@@ -33,6 +34,7 @@ def _float_mode(builder):
     return INT64(0)
 
 
+@lowers(cpu_registers.restore_denormals, types.none, types.int64)
 def _set_float_mode(builder, mode):
     if _architecture(builder) == "x86":
         slot = alloca_once(builder, INT32)
@@ -49,44 +51,25 @@ def _call(builder, name, slot) -> None:
     builder.call(function, [builder.bitcast(slot, BYTE_POINTER)])
 
 
-@implements_in_numba(cpu_registers.flush_denormals)
-def _flush_denormals(typingctx):
-    def build(context, builder, sig, args):
-        previous_mode = _float_mode(builder)
-        flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
-        _set_float_mode(builder, builder.or_(previous_mode, INT64(flush)))
-        return previous_mode
-
-    return types.int64(), build
+@lowers(cpu_registers.flush_denormals, types.int64)
+def _flush_denormals(builder):
+    previous_mode = _float_mode(builder)
+    flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
+    _set_float_mode(builder, builder.or_(previous_mode, INT64(flush)))
+    return previous_mode
 
 
-@implements_in_numba(cpu_registers.restore_denormals)
-def _restore_denormals(typingctx, mode):
-    def build(context, builder, sig, args):
-        _set_float_mode(builder, args[0])
-        return context.get_dummy_value()
-
-    return types.none(types.int64), build
+@lowers(cpu_registers.tick_count, types.int64)
+def _tick_count(builder):
+    counter = "readsteadycounter" if _architecture(builder) == "aarch64" else "readcyclecounter"
+    return builder.call(external(builder, f"llvm.{counter}", ir.FunctionType(INT64, [])), [])
 
 
-@implements_in_numba(cpu_registers.tick_count)
-def _tick_count(typingctx):
-    def build(context, builder, sig, args):
-        counter = "readsteadycounter" if _architecture(builder) == "aarch64" else "readcyclecounter"
-        return builder.call(external(builder, f"llvm.{counter}", ir.FunctionType(INT64, [])), [])
-
-    return types.int64(), build
-
-
-@implements_in_numba(cpu_registers.pause)
-def _pause(typingctx):
-    def build(context, builder, sig, args):
-        if _architecture(builder) == "x86":
-            function = external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), []))
-            builder.call(function, [])
-        elif _architecture(builder) == "aarch64":
-            function = external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [INT32]))
-            builder.call(function, [INT32(1)])
-        return context.get_dummy_value()
-
-    return types.none(), build
+@lowers(cpu_registers.pause, types.none)
+def _pause(builder):
+    if _architecture(builder) == "x86":
+        function = external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), []))
+        builder.call(function, [])
+    elif _architecture(builder) == "aarch64":
+        function = external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [INT32]))
+        builder.call(function, [INT32(1)])

@@ -10,11 +10,11 @@ from numba.extending import lower_builtin
 from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
 from pulse.jit.codegen.simd import FLOATS
 from pulse.jit.codegen.simd_memory import vector_pointer
+from pulse.jit.codegen.structs import DOUBLE
 from pulse.jit.language.declared import DISPATCHED_ROWS, Dispatcher, Outlined, PythonFunction
 from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
-DOUBLE = ir.DoubleType()
 POINTERS = {
     "f32": PointerType(types.float32),
     "f64": PointerType(types.float64),

@@ -21,8 +21,7 @@ from pulse.jit.codegen.simd import (
     fused_product,
     lowers,
 )
-from pulse.jit.codegen.simd_memory import BF16_POINTER, vector_pointer, words_of_pairs
-from pulse.jit.codegen.simd_memory import HALVES_LL as ROW_OF_HALVES_LL
+from pulse.jit.codegen.simd_memory import BF16_POINTER, ROW_OF_HALVES_LL, vector_pointer, words_of_pairs
 from pulse.jit.language import dots
 from pulse.jit.language.dots import BYTES
 from pulse.jit.language.simd import LANES

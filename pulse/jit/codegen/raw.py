@@ -9,7 +9,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit.codegen.pointer import PointerType, declare_type, has_pointer_at
-from pulse.jit.codegen.simd import BIT, call
+from pulse.jit.codegen.simd import BIT, call, lowers
 from pulse.jit.language import raw
 from pulse.jit.language.raw import TILE_ROWS
 
@@ -39,56 +39,21 @@ for _function, _element in (
     _declare_view(_function, _element)
 
 
-declare_type(
-    raw.move_bytes,
-    lambda args: (
-        signature(types.none, BYTES, BYTES, types.int64)
-        if len(args) == 3 and args[:2] == (BYTES, BYTES) and isinstance(args[2], types.Integer)
-        else None
-    ),
-)
-declare_type(
-    raw.fill_bytes,
-    lambda args: (
-        signature(types.none, BYTES, types.int64, types.int64)
-        if len(args) == 3 and has_pointer_at(args, 1, 2) and args[0] == BYTES
-        else None
-    ),
-)
+@lowers(raw.move_bytes, types.none, BYTES, BYTES, types.int64)
+def _move_bytes(builder, dst, src, count):
+    call(builder, "llvm.memmove.p0.p0.i64", ir.VoidType(), dst, src, count, BIT(0))
 
 
-@lower_builtin(raw.move_bytes, BYTES, BYTES, types.int64)
-def _move_bytes(context, builder, sig, args):
-    call(builder, "llvm.memmove.p0.p0.i64", ir.VoidType(), *args, BIT(0))
-    return context.get_dummy_value()
+@lowers(raw.fill_bytes, types.none, BYTES, types.int64, types.int64)
+def _fill_bytes(builder, dst, value, count):
+    byte = builder.trunc(value, ir.IntType(8))
+    call(builder, "llvm.memset.p0.i64", ir.VoidType(), dst, byte, count, BIT(0))
 
 
-@lower_builtin(raw.fill_bytes, BYTES, types.int64, types.int64)
-def _fill_bytes(context, builder, sig, args):
-    dst, value, count = args
-    call(
-        builder, "llvm.memset.p0.i64", ir.VoidType(), dst, builder.trunc(value, ir.IntType(8)), count, BIT(0)
-    )
-    return context.get_dummy_value()
-
-
-declare_type(raw.opaque, lambda args: signature(types.int64, types.int64) if len(args) == 1 else None)
-
-
-@lower_builtin(raw.opaque, types.int64)
-def _hide_value(context, builder, sig, args):
+@lowers(raw.opaque, types.int64, types.int64)
+def _hide_value(builder, value):
     kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
-    return builder.asm(kind, "", "=r,0", args, side_effect=True)
-
-
-declare_type(
-    raw.transpose_tile,
-    lambda args: (
-        signature(types.none, FLOATS, FLOATS, types.int64, types.int64)
-        if len(args) == 4 and args[:2] == (FLOATS, FLOATS)
-        else None
-    ),
-)
+    return builder.asm(kind, "", "=r,0", [value], side_effect=True)
 
 
 def _interleave(builder, a, b, width: int):
@@ -99,9 +64,8 @@ def _interleave(builder, a, b, width: int):
         yield builder.shuffle_vector(a, b, mask)
 
 
-@lower_builtin(raw.transpose_tile, FLOATS, FLOATS, types.int64, types.int64)
-def _transpose_tile(context, builder, sig, args):
-    dst, src, dst_step, src_step = args
+@lowers(raw.transpose_tile, types.none, FLOATS, FLOATS, types.int64, types.int64)
+def _transpose_tile(builder, dst, src, dst_step, src_step):
     row = ir.PointerType(ir.VectorType(ir.FloatType(), TILE_ROWS))
 
     def place(p, step, i):
@@ -116,4 +80,3 @@ def _transpose_tile(context, builder, sig, args):
         width *= 2
     for i in range(TILE_ROWS):
         builder.store(rows[i], place(dst, dst_step, i), align=4)
-    return context.get_dummy_value()

@@ -12,7 +12,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, declare_type, word
 from pulse.jit.rows import instruction, pointer
 from pulse.jit.rows.fields import Field, fields_of, layout_text, words_of
-from pulse.jit.rows.instruction import ELEMENTS_OF_FORMS, Form, RowFields
+from pulse.jit.rows.instruction import Form, RowFields, element_of
 
 ELEMENTS = {
     "f32": types.float32,
@@ -46,8 +46,7 @@ class RowType(types.Type):
             return GroupsType(field.group, self._form_of(field.group))
         if field.kind == "scales" and self.form != "int8":
             return types.none
-        element = ELEMENTS_OF_FORMS[self.form] if field.kind == "weights" else field.spec.element or "u8"
-        return PointerType(ELEMENTS[element])
+        return PointerType(ELEMENTS[element_of(field, self.form)])
 
     def _form_of(self, group: type[RowFields]) -> Form:
         """Return the form of a group in this row: one for all forms of a kernel if it has no stored weights."""

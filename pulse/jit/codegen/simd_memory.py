@@ -21,7 +21,7 @@ from pulse.jit.language import simd
 from pulse.jit.language.simd import LANES
 from pulse.jit.processor import has_f16, has_masks
 
-HALVES_LL = ir.VectorType(ir.IntType(16), LANES)
+ROW_OF_HALVES_LL = ir.VectorType(ir.IntType(16), LANES)
 FLOAT_POINTER, INT8_POINTER = PointerType(types.float32), PointerType(types.int8)
 F16_POINTER, BF16_POINTER = PointerType(types.int16), PointerType(types.uint16)
 """Pointers to elements that are accessed as their bits."""
@@ -45,7 +45,7 @@ def _load(builder, p, i):
 @lowers(simd.vload, FLOATS, F16_POINTER, types.int64)
 def _load_f16(builder, p, i):
     """Load float16: one instruction, or its emulation; both keep denormals."""
-    halves = builder.load(vector_pointer(builder, p, i, HALVES_LL), align=2)
+    halves = builder.load(vector_pointer(builder, p, i, ROW_OF_HALVES_LL), align=2)
     if has_f16():
         return builder.fpext(builder.bitcast(halves, ir.VectorType(ir.HalfType(), LANES)), FLOATS_LL)
     bits = builder.sext(halves, INTS_LL)
@@ -60,7 +60,7 @@ def _load_f16(builder, p, i):
 
 @lowers(simd.vload, FLOATS, BF16_POINTER, types.int64)
 def _load_bf16(builder, p, i):
-    halves = builder.load(vector_pointer(builder, p, i, HALVES_LL), align=2)
+    halves = builder.load(vector_pointer(builder, p, i, ROW_OF_HALVES_LL), align=2)
     bits = builder.shl(builder.zext(halves, INTS_LL), constant(INTS_LL, 16))
     return builder.bitcast(bits, FLOATS_LL)
 

@@ -102,6 +102,11 @@ class ScalesOperand:
     def __set__(self, instance: object, value: OperandTensor | None) -> None: ...
 
 
+def element_of(field: Field, form: Form) -> ElementType:
+    """Return the type of the elements of an operand; bytes if it has none."""
+    return ELEMENTS_OF_FORMS[form] if field.kind == "weights" else field.spec.element or "u8"
+
+
 def reads(element: ElementType | None, *count: FieldCount, rarely: bool = False) -> Any:
     """Declare an operand that is read; ``rarely``: only in the first pulse or beyond the ends of the stream."""
     return field(metadata={"spec": Spec("operand", element, 0 if rarely else 1, False, count)})
@@ -262,7 +267,7 @@ class RowFields(Fields):
             return groups if row_field.kind == "groups" else groups[0]
         if row_field.kind == "scales" and form != "int8":
             return None
-        element = ELEMENTS_OF_FORMS[form] if row_field.kind == "weights" else row_field.spec.element or "u8"
+        element = element_of(row_field, form)
         count = self.count_elements(row_field.spec) if row_field.spec.count else None
         return operand_at(words, index, bases, ELEMENT_DTYPES[element], count, row_field.spec.written)
 

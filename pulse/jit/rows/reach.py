@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.rows.fields import Field, fields_of, words_of
-from pulse.jit.rows.instruction import ELEMENT_DTYPES, ELEMENTS_OF_FORMS, Form, Instruction, RowFields
+from pulse.jit.rows.instruction import ELEMENT_DTYPES, Form, Instruction, RowFields, element_of
 from pulse.jit.rows.pointer import ARENA, HEADER_WORDS, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.support.bounds import UNBOUNDED
@@ -158,7 +158,7 @@ class TableCheck:
         return [self._decode(field.group, word + size * i, words, form, operands) for i in range(count)]
 
     def _decode_pointer(self, field: Field, word: int, form: Form) -> Located:
-        element = ELEMENTS_OF_FORMS[form] if field.kind == "weights" else field.spec.element or "u8"
+        element = element_of(field, form)
         region, byte = word >> REGION_SHIFT, word & ((1 << REGION_SHIFT) - 1)
         if not 0 <= region < len(self._memories):
             raise UnsafeRowError(f"{field.name}: no memory {region}")

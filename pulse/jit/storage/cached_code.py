@@ -54,10 +54,6 @@ class CacheEntry:
         name = re.sub(r"[^\w.-]", "_", self.name)
         return folder and folder / f"{name}-{self.fingerprint[:FINGERPRINT_DIGITS]}.kernel"
 
-    def warn_if_nothing_is_cached(self) -> None:
-        """Warn once if compiled kernels are lost when the process ends."""
-        cache.warn_if_nothing_is_cached()
-
     def read(self) -> NativeCode | None:
         """Read the code from the disk; None if it is missing, or not trusted, for which it warns once."""
         path = self.path

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pulse.facts import Array
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
@@ -40,6 +41,13 @@ def write_conv(w: OperationWriter) -> Name:
     )
 
 
+def _swap_channels(filter: Array, groups: int) -> Array:
+    """Return a filter with the other channels of each group on its first axis."""
+    channels, others, *taps = filter.shape
+    swapped = filter.reshape(groups, channels // groups, others, *taps).swapaxes(1, 2)
+    return np.ascontiguousarray(swapped).reshape(groups * others, channels // groups, *taps)
+
+
 @writes("ConvTranspose")
 def write_transpose(w: OperationWriter) -> Name:
     """Write the filter as tract stores it: the output's channels first, unlike NNEF."""
@@ -47,12 +55,7 @@ def write_transpose(w: OperationWriter) -> Name:
     filter = w.known_value(1)
     if filter is None:
         raise w.error("only take constant filters", "give the model a constant filter")
-    in_channels, out_channels, *taps = filter.shape
-    transposed = filter.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
-    weights = w.tensor(
-        np.ascontiguousarray(transposed).reshape(groups * out_channels, in_channels // groups, *taps),
-        "filter",
-    )
+    weights = w.tensor(_swap_channels(filter, groups), "filter")
     return w.emit(
         "deconv",
         w.x(),
@@ -136,12 +139,8 @@ def read_deconv(node: NodeReader) -> NnefWire:
         value = filter.value
         if value is None or sizes[0] % groups:
             raise node.error("its filter must be a constant whose channels the groups divide")
-        in_channels, out_channels, *taps = sizes
-        transposed = value.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
-        sizes = [groups * out_channels, in_channels // groups, *taps]
-        filter = node.graph.constant(
-            np.ascontiguousarray(transposed).reshape(sizes), f"{node.targets[0]}.filter"
-        )
+        swapped = _swap_channels(value, groups)
+        sizes, filter = [*swapped.shape], node.graph.constant(swapped, f"{node.targets[0]}.filter")
     window = read_window(node, x.rank - 2)
     shape = node.integers("output_shape") if node.arguments["output_shape"] != [] else []
     if shape:

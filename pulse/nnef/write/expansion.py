@@ -9,6 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from pulse.facts import Array
 from pulse.onnx.proto import AttributeProto
+from pulse.onnx.subgraph import graphs_of
 from pulse.onnx.write.graph import Names, dtype_and_sizes
 from pulse.support.record import record
 from pulse.support.registry import Registry
@@ -104,19 +105,12 @@ def expand(model: ModelProto) -> None:
     """Replace nodes in place; ``model`` has the shape of each of its wires."""
     names: set[str] = set()
     constants: dict[str, Array] = {}
-    _collect(model.graph, names, constants)
-    _expand(model.graph, Names(names), constants, model.graph)
-
-
-def _collect(graph: GraphProto, names: set[str], constants: dict[str, Array]) -> None:
-    constants.update({tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer})
+    for graph in graphs_of(model.graph):
+        constants.update({tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer})
+        names.update(value.name for value in graph.input)
+        names.update(name for node in graph.node for name in node.output)
     names.update(constants)
-    names.update(value.name for value in graph.input)
-    for node in graph.node:
-        names.update(node.output)
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                _collect(attribute.g, names, constants)
+    _expand(model.graph, Names(names), constants, model.graph)
 
 
 def _expand(graph: GraphProto, names: Names, constants: dict[str, Array], root: GraphProto) -> None:

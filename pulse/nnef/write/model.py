@@ -19,7 +19,9 @@ from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import DocumentParts, Scope, SizeTexts, kind_of
 from pulse.nnef.write.scan import ScanOperationWriter
-from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
+from pulse.nnef.write.walk import check_writers, write_nodes
+from pulse.onnx.read.metadata_entries import metadata_of
+from pulse.onnx.subgraph import graphs_of
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork
@@ -140,7 +142,7 @@ class _Pulsed(_Export):
     def __init__(self, model: PulsedNetwork) -> None:
         proto = to_onnx(model, OPSET)
         super().__init__(proto, model.title)
-        metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+        metadata = StreamMetadata.parse(metadata_of(proto))
         assert metadata is not None
         self._metadata = metadata
 

@@ -1,6 +1,6 @@
 """The nodes of an ONNX graph, each written by the function of its operator."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onnx import GraphProto, NodeProto, helper
@@ -11,6 +11,7 @@ from pulse.nnef.syntax import Name
 from pulse.nnef.write.graph import Scope
 from pulse.nnef.write.node import OperationWriter
 from pulse.onnx.proto import AttributeProto
+from pulse.onnx.subgraph import graphs_of
 
 
 def check_writers(graph: GraphProto, title: str) -> None:
@@ -24,15 +25,6 @@ def check_writers(graph: GraphProto, title: str) -> None:
             f"{title}: NNEF and tract have no operators for {', '.join(missing)}; keep them out of the model, "
             "or write ONNX with states: a name that ends in .onnx"
         )
-
-
-def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
-    """Yield a graph and the bodies of its nodes."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from graphs_of(attribute.g)
 
 
 def write_nodes(scope: Scope, nodes: Iterable[NodeProto]) -> None:

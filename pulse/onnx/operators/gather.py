@@ -37,7 +37,7 @@ def gather_elements(node: NodeContext) -> OutletId:
     others = [other for other in range(x.rank) if other != axis]
     if indices is None or not x.shape[axis].is_const or not fact.shape[axis].is_const:
         return node.wire(op, [node.input(0), node.input(1)])
-    indices = _wrap_indices(node, indices, int(x.shape[axis]))
+    indices = wrap_indices(node, indices, int(x.shape[axis]))
     if all(indices.shape[other] == 1 for other in others):
         data = node.input(0)
         for other in others:
@@ -54,7 +54,8 @@ def gather_elements(node: NodeContext) -> OutletId:
     return node.wire(Gather(0), [data, node.constant(flat, "indices")])
 
 
-def _wrap_indices(node: NodeContext, index: Array, size: int) -> Array:
+def wrap_indices(node: NodeContext, index: Array, size: int) -> Array:
+    """Return indices counted from the front. Raises LoadError: one is out of range."""
     try:
         return wrap_index(index.astype(np.int64), size)
     except IndexError as error:
@@ -96,7 +97,7 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
     value = known_value(node.graph, indices)
     if value is not None and all(size.is_const for size in sizes):
         numbers = tuple(int(size) for size in sizes)
-        parts = [_wrap_indices(node, value[..., axis], size) for axis, size in enumerate(numbers)]
+        parts = [wrap_indices(node, value[..., axis], size) for axis, size in enumerate(numbers)]
         flat: Array = np.asarray(np.ravel_multi_index(tuple(parts), numbers))
         return node.constant(flat, "index")
     last = node.graph.fact(indices).rank - 1

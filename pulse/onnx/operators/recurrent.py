@@ -26,18 +26,23 @@ LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 """The numbers of optional inputs."""
 
 
+def read_direction(node: NodeContext) -> tuple[bool, ...]:
+    """Return whether each layer of a node runs backwards. Raises LoadError: there is no such direction."""
+    direction = node.text("direction", "forward")
+    if direction not in DIRECTIONS:
+        raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
+    return DIRECTIONS[direction]
+
+
 @onnx_op(*CELL_KINDS)
 def recurrent(node: NodeContext) -> Sequence[OutletId]:
     """Wire one layer for each direction, their outputs side by side; layout 1 is transposed around it."""
     cell_kind = CELL_KINDS[node.op_type]
-    direction = node.text("direction", "forward")
-    if direction not in DIRECTIONS:
-        raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
+    backwards = read_direction(node)
     if node.fact(0).rank != 3 or node.fact(1).rank != 3 or node.fact(2).rank != 3:
         raise node.error("input, W and R must have 3 axes")
     batch_first = node.flag("layout")
     x = node.wire(Transpose((1, 0, 2)), [node.input(0)], "time_first") if batch_first else node.input(0)
-    backwards = DIRECTIONS[direction]
     cells = _cells(node, cell_kind, len(backwards))
     lengths = _lengths(node, node.graph.fact(x).shape[0])
     hidden = _hidden_size(node, cell_kind)

@@ -12,12 +12,12 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.scan_body import ScanBody
 from pulse.onnx.operators.quantize_integer import dynamic_quantize_mat_mul
 from pulse.onnx.operators.recurrent import (
-    DIRECTIONS,
     INITIAL_C,
     INITIAL_H,
     LENGTHS,
     PEEPHOLES,
     direction_part,
+    read_direction,
     stack_directions,
 )
 from pulse.onnx.registry import onnx_op
@@ -37,10 +37,7 @@ def dynamic_quantize_lstm(node: NodeContext) -> Sequence[OutletId]:
 
     In each frame the state is quantised by its own range.
     """
-    direction = node.text("direction", "forward")
-    if direction not in DIRECTIONS:
-        raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
-    backwards = DIRECTIONS[direction]
+    backwards = read_direction(node)
     _require_plain(node, len(backwards))
     _require_shapes(node, len(backwards))
     layers = [_layer(node, index, backward) for index, backward in enumerate(backwards)]

@@ -16,6 +16,7 @@ from pulse.infer.inference_node import same_type_and_shape
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv_columns import overlap_add
 from pulse.onnx.operators.conv_zero_taps import count_zero_taps
+from pulse.onnx.operators.gather import wrap_indices
 from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.operators.scatter_range import write_axis, write_range
@@ -167,7 +168,7 @@ def _update_slices(
         return None
     numbers = tuple(int(size) for size in sizes)
     rows = np.ravel_multi_index(
-        tuple(_wrap_indices(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
+        tuple(wrap_indices(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
     )
     count = int(np.prod(numbers))
     flat = _reshape(node, x, (TDim.of(count), *trailing_shape), "flat")
@@ -187,12 +188,6 @@ def _reshape(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: st
     return x if same else node.wire(Reshape(shape), [x], suffix)
 
 
-def _wrap_indices(node: NodeContext, index: Array, size: int) -> Array:
-    if index.min() < -size or index.max() >= size:
-        raise node.error(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
-    return np.where(index < 0, index + size, index)
-
-
 def _box(node: NodeContext, shape: Sequence[TDim], locations: Array) -> PlaceRange | None:
     """Return the box that the places fill in row-major order."""
     starts: list[TDim] = []
@@ -201,7 +196,7 @@ def _box(node: NodeContext, shape: Sequence[TDim], locations: Array) -> PlaceRan
     for axis in range(locations.shape[1]):
         index, size = locations[:, axis], shape[axis]
         if size.is_const:
-            index = _wrap_indices(node, index, int(size))
+            index = wrap_indices(node, index, int(size))
         elif index.min() < 0 <= index.max():
             return None
         low, high = int(index.min()), int(index.max())

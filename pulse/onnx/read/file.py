@@ -59,10 +59,15 @@ def _require_likely(head: bytes, subject: str) -> None:
     """
     if begins_model(head):
         return
+    raise _not_a_model(subject, head, "not an ONNX model; give a file exported to ONNX")
+
+
+def _not_a_model(subject: str, head: bytes, otherwise: str) -> LoadError:
+    """Return an error that names the format that bytes look like; ``otherwise`` if they look like none."""
     likeness = unreadable_format(head)
     if likeness is None:
-        raise LoadError(f"{subject}: not an ONNX model; give a file exported to ONNX")
-    raise LoadError(f"{subject}: not an ONNX model, it looks like {likeness.contents}; {likeness.advice}")
+        return LoadError(f"{subject}: {otherwise}")
+    return LoadError(f"{subject}: not an ONNX model, it looks like {likeness.contents}; {likeness.advice}")
 
 
 def begins_model(head: bytes) -> bool:
@@ -79,12 +84,8 @@ def _decode(data: bytes, subject: str) -> ModelProto:
     try:
         return _check(ModelProto.FromString(data), subject)
     except DecodeError:
-        likeness = unreadable_format(data)
-        if likeness is not None:
-            raise LoadError(
-                f"{subject}: not an ONNX model, it looks like {likeness.contents}; {likeness.advice}"
-            ) from None
-        raise LoadError(f"{subject}: not an ONNX model, or truncated; export or download it again") from None
+        otherwise = "not an ONNX model, or truncated; export or download it again"
+        raise _not_a_model(subject, data, otherwise) from None
 
 
 def _check(proto: ModelProto, subject: str) -> ModelProto:

@@ -28,6 +28,11 @@ _MAX_FIELDS = 1 << 14
 """Maximum number of fields that are read, more than functions and entries; a file of zeros has a field per byte."""
 
 
+def metadata_of(proto: ModelProto) -> dict[str, str]:
+    """Return the entries of a model by their keys."""
+    return {entry.key: entry.value for entry in proto.metadata_props}
+
+
 def stored_values(source: "ModelSource", key: str) -> list[Any]:
     """Return the values of all entries with a key: text, or bytes if it is not valid UTF-8.
 

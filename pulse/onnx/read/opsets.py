@@ -1,10 +1,9 @@
 """The versions of operators that a file uses."""
 
-from collections.abc import Iterator
-
 from pulse.errors import LoadError
-from pulse.onnx.proto import AttributeProto, GraphProto, ModelProto, NodeProto
+from pulse.onnx.proto import ModelProto, NodeProto
 from pulse.onnx.registry import DEFAULT_DOMAINS
+from pulse.onnx.subgraph import graphs_of
 
 OPSETS = range(7, 29)
 """The versions of the default domain that the translators support."""
@@ -18,7 +17,8 @@ def opset_versions(proto: ModelProto, title: str) -> dict[str, int]:
     versions = {entry.domain: entry.version for entry in proto.opset_import}
     version = versions.get("", versions.get("ai.onnx"))
     if version is not None and version not in OPSETS:
-        op_types = sorted({node.op_type for node in _nodes(proto.graph) if _has_changed(node, version)})
+        nodes = (node for graph in graphs_of(proto.graph) for node in graph.node)
+        op_types = sorted({node.op_type for node in nodes if _has_changed(node, version)})
         if version < 1 or version > OPSETS[-1] or op_types:
             because = f" ({', '.join(op_types)} changed since)" if op_types else ""
             raise LoadError(
@@ -43,12 +43,3 @@ def _has_changed(node: NodeProto, version: int) -> bool:
     except defs.SchemaError:
         return True
     return old != supported
-
-
-def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """Yield the nodes of a graph and of the bodies in it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from _nodes(attribute.g)

@@ -18,6 +18,7 @@ from pulse.onnx.operators import families as families
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import claimed_fact, declared_inputs, frees_lengths, named_fact
+from pulse.onnx.read.metadata_entries import metadata_of
 from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.read.opsets import opset_versions
 from pulse.onnx.registry import DEFAULT_DOMAINS, USER_TRANSLATORS
@@ -59,7 +60,7 @@ def read(
     facts = input_facts(declared, inputs, scope, constants)
     builder = _Builder(opset_versions(proto, title), folder, title)
     builder.read(proto.graph, facts, tensors or {})
-    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    metadata = metadata_of(proto)
     stale = ignore_value_info or frees_lengths(declared, inputs)
     claims, names = ((), ()) if stale else (builder.claims(proto.graph), builder.names(proto.graph, scope))
     return FileNetwork(builder.graph, scope, title, metadata, claims, names)

@@ -12,6 +12,7 @@ from onnx import defs, helper, shape_inference
 
 from pulse.facts import BOOL, DTYPES
 from pulse.onnx.proto import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from pulse.onnx.subgraph import graphs_of
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.graph import Names
 from pulse.support.record import record
@@ -65,10 +66,7 @@ def _bodies(node: NodeProto) -> list[GraphProto]:
 
 
 def _all_nodes(graph: GraphProto) -> Iterable[NodeProto]:
-    for node in graph.node:
-        yield node
-        for body in _bodies(node):
-            yield from _all_nodes(body)
+    return (node for part in graphs_of(graph) for node in part.node)
 
 
 def _element_types(graph: GraphProto) -> set[int]:

@@ -99,17 +99,24 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
         for name, outlet in wires.items()
         if name in node_outputs - port_names
     ]
-    written = helper.make_graph(
-        writer.nodes,
-        printable(model.title) or "model",
-        input_infos,
-        results,
-        writer.read_constants(),
-        value_info=inside,
+    return _assemble(writer, model.title, input_infos, results, inside)
+
+
+def _assemble(
+    writer: GraphWriter,
+    title: str,
+    inputs: Sequence[ValueInfoProto],
+    outputs: Sequence[ValueInfoProto],
+    inside: Sequence[ValueInfoProto],
+    **producer: str,
+) -> ModelProto:
+    """Return the file of all nodes that are written; ``inside`` has the types of wires between them."""
+    graph = helper.make_graph(
+        writer.nodes, printable(title) or "model", inputs, outputs, writer.read_constants(), value_info=inside
     )
     imports = [helper.make_opsetid("", writer.opset)]
     proto = helper.make_model(
-        written, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports)
+        graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports), **producer
     )
     widen_types(proto, writer.names)
     return proto
@@ -163,9 +170,9 @@ class _Export:
             self._graph.keep(self._names[register.read], self._names[register.write])
         new_names = self._graph.rename_outputs(outputs)
         self._names = {outlet: new_names.get(name, name) for outlet, name in self._names.items()}
-        return self._check(self._assemble(outputs, metadata))
+        return self._check(self._with_ports(outputs, metadata))
 
-    def _assemble(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:
+    def _with_ports(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:
         writer, model = self._graph, self._model
         ports = zip(model.inputs, model.graph.inputs)
         inputs = [value_info(self._names[outlet], port.dtype, port.shape) for port, outlet in ports]
@@ -176,23 +183,9 @@ class _Export:
         if self._clock.end is not None:
             inputs.append(value_info(self._clock.end, I64, ()))
         port_names = {value.name for value in (*inputs, *results)}
-        graph = helper.make_graph(
-            writer.nodes,
-            printable(model.title) or "model",
-            inputs,
-            results,
-            writer.read_constants(),
-            value_info=self._wires(port_names),
-        )
-        imports = [helper.make_opsetid("", writer.opset)]
-        proto = helper.make_model(
-            graph,
-            opset_imports=imports,
-            ir_version=helper.find_min_ir_version_for(imports),
-            producer_name="pulse",
-            producer_version=__version__,
-        )
-        widen_types(proto, writer.names)
+        wires = self._wires(port_names)
+        producer = {"producer_name": "pulse", "producer_version": __version__}
+        proto = _assemble(writer, model.title, inputs, results, wires, **producer)
         inherited = {
             key: text
             for key, text in model.metadata.items()

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 from pulse.errors import WriteError
 from pulse.metadata import StreamMetadata
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
+from pulse.onnx.read.metadata_entries import metadata_of
 from pulse.onnx.write.graph import Names
 from pulse.onnx.write.kernel_types import widen_types
 from pulse.support.record import record
@@ -55,7 +56,7 @@ class SequenceModel:
 
 def sequence_model(proto: ModelProto) -> SequenceModel:
     """Return an exported model with START. Raises WriteError: ``to_onnx`` did not write it."""
-    stream_metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+    stream_metadata = StreamMetadata.parse(metadata_of(proto))
     if stream_metadata is None:
         raise WriteError("the model has no metadata for its states: give one that to_onnx wrote")
     model = ModelProto()

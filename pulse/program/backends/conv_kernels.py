@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.conv import Conv, kernel_spans, pad_spatial
+from pulse.ops.conv import Conv, finish_sums, kernel_spans, pad_spatial
 from pulse.ops.op import Op
 from pulse.program.backends.implementations import implements
 
@@ -21,14 +21,6 @@ def _pads_vary(op: Op, facts: Sequence[TypedFact]) -> str:
 
 def _pad(op: Conv, x: Array) -> Array:
     return pad_spatial(x, op.pads, {}).astype(accumulator_type(x), copy=False)
-
-
-def _finish(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
-    """Add the bias and cast to the type of the input."""
-    x = inputs[0]
-    if len(inputs) > 2:
-        y = y + inputs[2].astype(y.dtype).reshape(-1, *(1,) * len(op.strides))
-    return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
 
 def _groups(op: Conv, x: Array, w: Array) -> tuple[Array, Array]:
@@ -58,7 +50,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
         )
         part = by_group[(slice(None), slice(None), slice(None), *taps)]
         y += np.einsum("ngc...,goc->ngo...", part, kernels[(slice(None), slice(None), slice(None), *tap)])
-    return _finish(op, y.reshape(len(x), len(w), *counts), inputs)
+    return finish_sums(y.reshape(len(x), len(w), *counts), inputs)
 
 
 @implements(Conv, kernel="fft", priority=-2, dtypes=FLOAT_TYPES, refuses=_pads_vary)
@@ -82,7 +74,7 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", transformed, conjugate), sizes, axes)
     positions = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
     y = y[(slice(None), slice(None), slice(None), *positions)]
-    return _finish(op, y.reshape(len(x), len(w), *counts), inputs)
+    return finish_sums(y.reshape(len(x), len(w), *counts), inputs)
 
 
 @implements(Conv, kernel="im2col", priority=-3, dtypes=FLOAT_TYPES, refuses=_pads_vary)

@@ -84,16 +84,8 @@ class ImplementationChoice:
     @property
     def key(self) -> str:
         """Op, backend, dtype, layout and kernel: ``Conv/numpy/f32/NCHW/fft``."""
-        implementation = self.implementation
-        return "/".join(
-            (
-                self.op,
-                implementation.backend,
-                dtype_name(self.dtype),
-                implementation.layout,
-                implementation.kernel,
-            )
-        )
+        chosen = self.implementation
+        return f"{self.op}/{chosen.backend}/{dtype_name(self.dtype)}/{chosen.layout}/{chosen.kernel}"
 
     def __str__(self) -> str:
         return f"{self.key}: {self.reason}"

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
@@ -80,7 +81,7 @@ def encode_program(
         "metadata": {name: text for name, text in metadata.items() if len(text) <= MAX_TEXT_LENGTH},
         "chunks": chunks,
         "detected": [list(pair) for pair in detected],
-        "proof": None if proof is None else proof.as_dict(),
+        "proof": None if proof is None else asdict(proof),
     }
     sections = {
         "table": table.astype("<i8"),

@@ -1,6 +1,5 @@
 """The result of a proof, as a program file stores it."""
 
-from dataclasses import asdict
 from typing import Any
 
 from pulse.program.file.json_object import JsonObject
@@ -41,13 +40,9 @@ class ProofNote:
     share: float
     rounding: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the note as an object for JSON."""
-        return {**asdict(self), "rounding": list(self.rounding)}
-
     @classmethod
     def read(cls, record: JsonObject) -> "ProofNote":
-        """Read what ``as_dict`` wrote. Raises LoadError: a value is missing or not valid."""
+        """Read a note from its fields. Raises LoadError: a value is missing or not valid."""
         values: dict[str, Any] = {
             key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
         }

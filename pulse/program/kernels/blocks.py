@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from pulse.jit.language.simd import LANES, Vector, vdeinterleave_even, vload_part, vsplat
 from pulse.jit.registry import device
+from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 
 Indices: TypeAlias = tuple[int, ...]
@@ -15,6 +16,16 @@ Three: TypeAlias = tuple[Vector, Vector, Vector]
 ONE, TWO, THREE, FOUR, EIGHT = (0,), (0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 6, 7)
 EVEN, ODD = (0, 2, 4, 6), (1, 3, 5, 7)
 """The numbers of 1 … 8 rows, and of each second one of eight."""
+
+
+class RowsFields(Instruction):
+    """M rows; row m of x begins at ``rows_x[m]``, and that of y at ``rows_y[m]``."""
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
 
 
 @device

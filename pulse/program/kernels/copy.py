@@ -109,9 +109,9 @@ def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: in
 
 
 @device
-def interleave_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
-    """Set ``dst[2*j + i] = src[i*step + j]``, i < 2, j < count, through f32 pointers."""
-    j, other = 0, src + step
+def interleave_runs(src: Pointer, other: Pointer, dst: Pointer, count: int) -> None:
+    """Set ``dst[2*j] = src[j]`` and ``dst[2*j + 1] = other[j]``, j < count, through f32 pointers."""
+    j = 0
     while j + LANES <= count:
         a, b = vload(src, j), vload(other, j)
         vstore(dst, 2 * j, vinterleave_first(a, b))
@@ -162,7 +162,7 @@ def copy_plane(
         if a0 == 1 and b1 == 1 and rows >= TILE_ROWS and columns >= TILE_ROWS:
             transpose(as_f32(src), as_f32(dst), rows, columns, a1, b0)
         elif rows == 2 and a1 == 1 and b1 == 2 and b0 == 1:
-            interleave_runs(as_f32(src), as_f32(dst), columns, a0)
+            interleave_runs(as_f32(src), as_f32(src) + a0, as_f32(dst), columns)
         elif a1 == 0 and b1 == 1:
             repeat_rows(as_f32(src), as_f32(dst), rows, columns, a0, b0)
         elif a1 == 2 and b1 == 1:
@@ -340,10 +340,4 @@ def paired_copy(row: PairedCopyRow) -> None:
         vstore(dst, first * step + step, vinterleave_second(a, b))
         first += 2
     for r in range(first, rows):
-        target, left, right = dst + r * step, src0 + r * step0, src1 + r * step1
-        for c in range(0, columns, LANES):
-            rest = columns - c
-            a, b = vload_part(left, c, rest), vload_part(right, c, rest)
-            vstore_part(target, 2 * c, 2 * rest, vinterleave_first(a, b))
-            if 2 * rest > LANES:
-                vstore_part(target, 2 * c + LANES, 2 * rest - LANES, vinterleave_second(a, b))
+        interleave_runs(src0 + r * step0, src1 + r * step1, dst + r * step, columns)

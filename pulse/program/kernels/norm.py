@@ -36,10 +36,10 @@ from pulse.jit.language.stack import stack_f32
 from pulse.jit.language.tuples import each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import FOUR, Vectors, element, row_at
+from pulse.program.kernels.blocks import FOUR, RowsFields, Vectors, element, row_at
 from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction, vlog
 
 ONE: Any = np.float32(1)
@@ -78,14 +78,9 @@ def largest_of_heads(v: Vector, heads: int) -> Vector:
     return v
 
 
-class NormFields(Instruction):
+class NormFields(RowsFields):
     """M rows of R contiguous elements, from x to y; x may be y."""
 
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
     R: int
 
     def cuts(self) -> Iterator[Cut]:

@@ -24,10 +24,10 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 from pulse.ops.quantize_codes import MAX_CODE, MAX_ROW_ELEMENTS, MIN_MAGNITUDE, ZERO_CODE
+from pulse.program.kernels.blocks import RowsFields
 from pulse.program.kernels.matmul.scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
@@ -90,7 +90,7 @@ def write_codes(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
     return as_i32(scratch), scale, int(vsum(vtofloat(total))) * -ZERO_CODE
 
 
-class QuantizeRow(Instruction):
+class QuantizeRow(RowsFields):
     """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / scale) * scale``, k < K; with ``halves`` the nearest bf16.
 
     The scale of row m is its largest magnitude / 127; see ``pulse.ops.quantize_activations``.
@@ -98,11 +98,6 @@ class QuantizeRow(Instruction):
 
     DATA = ("halves",)
 
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
     K: int
     halves: bool
 

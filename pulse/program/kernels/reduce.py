@@ -20,9 +20,10 @@ from pulse.jit.language.simd import (
     vsum,
 )
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.instruction import Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
+from pulse.program.kernels.blocks import RowsFields
 
 SUM, MAX, MIN, PROD, SQUARES = range(5)
 """The kinds of reductions, by their number; sums of squares are for pools only."""
@@ -102,17 +103,12 @@ def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
     return r
 
 
-class ReductionFields(Instruction):
+class ReductionFields(RowsFields):
     """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M.
 
     The kind is 0 (sum), 1 (max), 2 (min) or 3 (product).
     """
 
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
     R: int
     stride: int
     kind: int

@@ -27,10 +27,10 @@ from pulse.jit.language.tuples import copies, each
 from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
-from pulse.program.kernels.blocks import FOUR, ONE, TWO, Indices, element, number_until
+from pulse.program.kernels.blocks import FOUR, ONE, TWO, Indices, RowsFields, element, number_until
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.spectral_points import (
     gather_pairs,
@@ -66,7 +66,7 @@ def fold_points(y: Pointer, x: Pointer, rows: int, columns: int, step: int) -> N
 
 @device
 def fold_rows(x: Pointer, rows: int, size: int) -> None:
-    """Fold x [rows, size], whole vectors, in place."""
+    """Fold x [rows, size], whole vectors, in place, as ``fold_points`` does."""
     for i in range(1, (rows + 1) // 2):
         near, far = x + i * size, x + (rows - i) * size
         for n in range(0, size, LANES):
@@ -222,29 +222,13 @@ def compute_second_round(
             k += 2
 
 
-class FourierRow(Instruction):
-    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``epilogue``.
+class FourierFields(RowsFields):
+    """The common fields of transforms; see ``FourierRow``."""
 
-    Inputs and outputs are anywhere, each with factors for its real and imaginary part: R points are read from offsets
-    ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the real
-    parts of points have contiguous offsets from ``first_re`` up to it, and all others are zeros. ``next_re`` is the
-    number of bins, from the first one, whose real parts have contiguous offsets. The same for imaginary parts:
-    ``…_im``; ``has_im``, ``wants_im``: the points, the bins have them. Rows of y have ``columns`` elements.
-    ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
-    """
-
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
     scratch: Operand = updates("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
     R: int
     N1: int
     N2: int
-    P: int
-    w1: Operand = reads("f32", "N1", 2, "P")
-    twiddles: Operand = reads("f32", "N2", 2, "P")
     w2: Operand = reads("f32", "N2", "N2", 2)
     from_re: Operand = reads("i64")
     from_im: Operand = reads("i64")
@@ -255,6 +239,32 @@ class FourierRow(Instruction):
     factors: Operand = reads("f32", 2, "K")
     has_im: bool
     wants_im: bool
+    columns: int
+
+    def reaches(self) -> Iterator[Reach]:
+        N1, N2 = self.N1, self.N2
+        require(min(N1, N2) > 0, "a transform without points")
+        require(
+            0 <= self.R <= N1 * N2 and 0 <= self.K <= N1 * N2, "more points or bins than the transform has"
+        )
+        yield self.from_im, NOTHING
+        yield self.to_im, NOTHING
+
+
+class FourierRow(FourierFields):
+    """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, of M rows; then the steps of ``epilogue``.
+
+    Inputs and outputs are anywhere, each with factors for its real and imaginary part: R points are read from offsets
+    ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. If ``stop_re`` is not 0, the real
+    parts of points have contiguous offsets from ``first_re`` up to it, and all others are zeros. ``next_re`` is the
+    number of bins, from the first one, whose real parts have contiguous offsets. The same for imaginary parts:
+    ``…_im``; ``has_im``, ``wants_im``: the points, the bins have them. Rows of y have ``columns`` elements.
+    ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
+    """
+
+    P: int
+    w1: Operand = reads("f32", "N1", 2, "P")
+    twiddles: Operand = reads("f32", "N2", 2, "P")
     first_re: int
     stop_re: int
     first_im: int
@@ -263,7 +273,6 @@ class FourierRow(Instruction):
     next_im: int
     from_pairs: bool
     to_pairs: bool
-    columns: int
     epilogue: Epilogue
 
     def multiply_adds(self) -> int:
@@ -280,9 +289,9 @@ class FourierRow(Instruction):
         return count_scratch(self.N1, self.N2)
 
     def reaches(self) -> Iterator[Reach]:
-        N1, N2, P, R, K = self.N1, self.N2, self.P, self.R, self.K
-        require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform without points")
-        require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
+        yield from super().reaches()
+        R, K = self.R, self.K
+        require(self.P == -(-self.N1 // LANES) * LANES, "columns that are not those of the transform")
         yield self.scratch, run(self._scratch())
         rows_x, rows_y = table(self.rows_x, self.M), table(self.rows_y, self.M)
         if self.from_pairs:
@@ -299,8 +308,6 @@ class FourierRow(Instruction):
             yield from self._reaches_of_bins(self.to_re, self.next_re)
             if self.wants_im:
                 yield from self._reaches_of_bins(self.to_im, self.next_im)
-        yield self.from_im, NOTHING
-        yield self.to_im, NOTHING
         yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.columns)
 
     def _reaches_of_bins(self, offsets: Pointer, stop: int) -> Iterator[Reach]:

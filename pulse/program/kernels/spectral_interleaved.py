@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import NOTHING, Reach, require, run, table
+from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.blocks import FOUR, Vectors
 from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
+from pulse.program.kernels.spectral import FourierFields, fold_rows
 
 SCRATCH_TABLES = 6
 """Scratch tables of all points: real and imaginary parts of the points, the first round's bins, the second round's."""
@@ -29,34 +30,14 @@ def angles_last(factors: NDArray[Any], count: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(factors[:, :, :count].transpose(0, 2, 1), np.float32)
 
 
-class InterleavedFourierRow(Instruction):
+class InterleavedFourierRow(FourierFields):
     """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, for M rows of sixteen streams; then the steps of ``epilogue``.
 
     R points are read from offsets ``from_…``, K bins are written to offsets ``to_…``, each with factors for both parts.
     """
 
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
-    scratch: Operand = updates("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    R: int
-    N1: int
-    N2: int
     w1: Operand = reads("f32", "N1", "N1", 2)
     twiddles: Operand = reads("f32", "N2", "N1", 2)
-    w2: Operand = reads("f32", "N2", "N2", 2)
-    from_re: Operand = reads("i64")
-    from_im: Operand = reads("i64")
-    scales: Operand = reads("f32", 2, "R")
-    K: int
-    to_re: Operand = reads("i64", "K")
-    to_im: Operand = reads("i64")
-    factors: Operand = reads("f32", 2, "K")
-    has_im: bool
-    wants_im: bool
-    columns: int
     epilogue: Epilogue
 
     def multiply_adds(self) -> int:
@@ -66,18 +47,15 @@ class InterleavedFourierRow(Instruction):
         return LANES * self.M * (first + 4 * self.N1 * self.N2 + second)
 
     def reaches(self) -> Iterator[Reach]:
-        N1, N2, R, K = self.N1, self.N2, self.R, self.K
-        require(min(N1, N2) > 0, "a transform without points")
-        require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
-        yield self.scratch, run(SCRATCH_TABLES * N1 * N2 * LANES)
+        yield from super().reaches()
+        R, K = self.R, self.K
+        yield self.scratch, run(SCRATCH_TABLES * self.N1 * self.N2 * LANES)
         yield self.x, (table(self.rows_x, self.M) + table(self.from_re, R)) * LANES
         if self.has_im:
             yield self.x, (table(self.rows_x, self.M) + table(self.from_im, R)) * LANES
         yield self.y, (table(self.rows_y, self.M) + table(self.to_re, K)) * LANES
         if self.wants_im:
             yield self.y, (table(self.rows_y, self.M) + table(self.to_im, K)) * LANES
-        yield self.from_im, NOTHING
-        yield self.to_im, NOTHING
         yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.columns)
 
 
@@ -97,17 +75,6 @@ def scatter_vectors(target: Pointer, source: Pointer, offsets: Pointer, scales: 
     """Set ``target[offsets[k]] = source[k] * scales[k]``."""
     for k in range(count):
         vstore(target, offsets[k] * LANES, vload(source, k * LANES) * vsplat(scales[k]))
-
-
-@device
-def fold_pairs(x: Pointer, rows: int, columns: int) -> None:
-    """Fold x [rows, columns]: replace row i by row i + row -i, and row -i by row i - row -i, for 0 < i < rows/2."""
-    for i in range(1, (rows + 1) // 2):
-        near, far = x + i * columns * LANES, x + (rows - i) * columns * LANES
-        for n in range(0, columns * LANES, LANES):
-            a, b = vload(near, n), vload(far, n)
-            vstore(near, n, a + b)
-            vstore(far, n, a - b)
 
 
 @device
@@ -196,14 +163,14 @@ def interleaved_fourier(row: InterleavedFourierRow) -> None:
     im, a_re, a_im, x_re, x_im = re + size, re + 2 * size, re + 3 * size, re + 4 * size, re + 5 * size
     for m in range(M):
         gather_vectors(re, x + rows_x[m] * LANES, from_re, scales, R, N)
-        fold_pairs(re, N1, N2)
+        fold_rows(re, N1, N2 * LANES)
         if has_im:
             gather_vectors(im, x + rows_x[m] * LANES, from_im, scales + R, R, N)
-            fold_pairs(im, N1, N2)
+            fold_rows(im, N1, N2 * LANES)
         compute_bins_of_columns(re, im, has_im, 1, N1, N2, w1, N1, a_re, a_im, 1, N1)
         apply_all_twiddles(a_re, a_im, twiddles, N)
-        fold_pairs(a_re, N2, N1)
-        fold_pairs(a_im, N2, N1)
+        fold_rows(a_re, N2, N1 * LANES)
+        fold_rows(a_im, N2, N1 * LANES)
         compute_bins_of_columns(a_re, a_im, 1, wants_im, N2, N1, w2, (K + N1 - 1) // N1, x_re, x_im, N1, 1)
         if wants_im:  # first, since a bin without an imaginary part may have the place of a real part
             scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)

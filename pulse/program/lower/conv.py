@@ -9,12 +9,12 @@ from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_epilogue import FusedEpilogue, find_epilogue
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
-from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
-from pulse.program.lower.pad import pad_zeros
+from pulse.program.lower.matmul_windows import WindowProduct
+from pulse.program.lower.pad import pad_axes
 from pulse.program.lower.quantize_activations import unrounded_activations
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import TensorView
+from pulse.program.table.memory import TensorView, grid_offsets
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
@@ -81,7 +81,7 @@ def convolve(
     kernel = stored.codes.shape
     pieces = pieces_at_ends(op, kernel, x, sizes, pads)
     if pieces is None:
-        x = pad_zeros(lowering, x, [(0, 0), (0, 0), *pads], order)
+        x = pad_axes(lowering, x, [(0, 0), (0, 0), *pads], order)
         pieces = [Piece(2, 0, sizes[2], 0, range(kernel[2]))]
     fused = find_epilogue(lowering, outlet, 1, gates=op.group == 1)
     y = fused.allocate(lowering, sizes, order)

@@ -16,11 +16,11 @@ from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order
 from pulse.program.lower.matmul_epilogue import FusedEpilogue, find_epilogue
 from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
-from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
-from pulse.program.lower.pad import pad_zeros
+from pulse.program.lower.matmul_windows import WindowProduct
+from pulse.program.lower.pad import pad_axes
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, lowers
-from pulse.program.table.memory import TensorView
+from pulse.program.table.memory import TensorView, grid_offsets
 from pulse.program.weights import StoredWeight
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
@@ -84,7 +84,7 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
     split = split_channels(lowering, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
     x = convolution_input(lowering, node.inputs[0], split, order[0])
-    x = pad_zeros(lowering, x, [(0, 0), (0, 0), *reach], order)
+    x = pad_axes(lowering, x, [(0, 0), (0, 0), *reach], order)
     grouped_axis, order_y = _output_order(op, sizes, order)
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     fused = FusedEpilogue(outlet, 1, sizes[1])

@@ -133,6 +133,15 @@ def store_chain(lowering: Lowering, chain: Chain, target: TensorView) -> None:
     )
 
 
+def store_temporary(
+    lowering: Lowering, chain: Chain, like: TensorView, dtype: DType | None = None
+) -> TensorView:
+    """Emit a chain; its result is a temporary with the shape and axis order of ``like``, and its type or ``dtype``."""
+    target = lowering.allocate_temporary(like.shape, dtype or like.dtype, like.order)
+    store_chain(lowering, chain, target)
+    return target
+
+
 def require_code(lowering: Lowering, dtype: DType) -> int:
     """Return the kernel's code for a type. Raises CompileError: it has none."""
     if dtype not in CODES:
@@ -343,12 +352,12 @@ def lower_range_check(lowering: Lowering, node: PulsedNode, op: RangeCheck) -> l
     return [lowering.value(node.inputs[0])]
 
 
-def emit_chain(lowering: Lowering, value: TensorView, *steps: tuple[str, float]) -> TensorView:
-    """Emit elementwise functions of one tensor, each with one parameter."""
+def emit_chain(
+    lowering: Lowering, value: TensorView, *steps: tuple[str, float], dtype: DType | None = None
+) -> TensorView:
+    """Emit elementwise functions of one tensor, each with one parameter; the result has its type or ``dtype``."""
     chain = Chain()
     register = chain.load(value)
     for name, param in steps:
         register = chain.apply(name, (register,), (param,))
-    target = lowering.allocate_temporary(value.shape, value.dtype, value.order)
-    store_chain(lowering, chain, target)
-    return target
+    return store_temporary(lowering, chain, value, dtype)

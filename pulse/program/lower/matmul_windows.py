@@ -6,20 +6,10 @@ convolution, each over its channels. So channels are innermost in memory, and ti
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pulse.facts import Array
 from pulse.program.kernels.matmul.epilogue import NO_EPILOGUE, Epilogue
-from pulse.program.table.memory import TensorView
+from pulse.program.table.memory import TensorView, grid_offsets
 from pulse.support.record import record
-
-
-def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
-    """Return the offsets of every position of some axes; the last axis varies fastest."""
-    total = np.zeros((), np.int64)
-    for step, size in zip(steps, sizes):
-        total = total[..., None] + np.arange(size, dtype=np.int64) * step
-    return total.ravel()
 
 
 def batch_offsets(value: TensorView, batch: Sequence[int]) -> Array:

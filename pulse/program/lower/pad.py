@@ -50,16 +50,20 @@ def copy_inside(
     return interior
 
 
-def pad_zeros(
-    lowering: Lowering, x: TensorView, amounts: Sequence[tuple[int, int]], order: Sequence[int]
+def pad_axes(
+    lowering: Lowering,
+    x: TensorView,
+    amounts: Sequence[tuple[int, int]],
+    order: Sequence[int],
+    fill: float = 0.0,
 ) -> TensorView:
-    """Pad a tensor with zeros, with its axes in an order; return it unchanged if it needs none."""
+    """Pad a tensor with a number, with its axes in an order; return it unchanged if it needs none."""
     if all(pair == (0, 0) for pair in amounts):
         return x
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
     target = lowering.allocate_temporary(shape, x.dtype, order)
     for margin in _margins(target, amounts, order):
-        lowering.emit(constant_row(margin, 0))
+        lowering.emit(constant_row(margin, fill))
     copy_inside(lowering, x, target, amounts)
     return target
 

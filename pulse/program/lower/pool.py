@@ -7,7 +7,7 @@ from pulse.ops.pool import Pool
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
-from pulse.program.lower.pad import constant_row, copy_inside
+from pulse.program.lower.pad import pad_axes
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
@@ -20,7 +20,8 @@ def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[TensorVie
     x = lowering.require_f32(lowering.value(node.inputs[0]), "a pool")
     rank = len(op.kernel)
     fill = -np.inf if op.kind == "max" else 0.0
-    x = _add_borders(lowering, x, op, fill)
+    amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
+    x = pad_axes(lowering, x, amounts, list(x.order), fill)
     if op.kind == "lp":
         x = emit_chain(lowering, x, ("abs", 0.0), ("powc", float(op.p)))
     order = list(x.order)
@@ -51,18 +52,6 @@ def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[TensorVie
         )
     )
     return [_emit_last_step(lowering, op, y, x)]
-
-
-def _add_borders(lowering: Lowering, x: TensorView, op: Pool, fill: float) -> TensorView:
-    """Pad the axes of the input that do not stream."""
-    amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
-    if all(pair == (0, 0) for pair in amounts):
-        return x
-    order = list(x.order)
-    target = lowering.allocate_temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
-    lowering.emit(constant_row(target, fill))
-    copy_inside(lowering, x, target, amounts)
-    return target
 
 
 def _emit_last_step(lowering: Lowering, op: Pool, y: TensorView, x: TensorView) -> TensorView:

@@ -12,16 +12,17 @@ from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM
-from pulse.program.lower.elementwise import SQUARE_REDUCTIONS, Chain, emit_chain, store_chain
+from pulse.program.lower.elementwise import (
+    SQUARE_REDUCTIONS,
+    Chain,
+    emit_chain,
+    store_chain,
+    store_temporary,
+)
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 
-FIRST_FUNCTIONS: dict[str, tuple[str, float]] = {
-    "l1": ("abs", 0.0),
-    "log_sum_exp": ("exp", 0.0),
-}
-"""The function of each element before the reduction, and its parameter."""
 SQUARE_SUMS = ("l2", "sum_square")
 """The sums of squares."""
 LAST_FUNCTIONS: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
@@ -49,16 +50,16 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Tenso
     if not has_own_kernel:
         if x.dtype.kind != "f" and op.kind not in INTEGER_REDUCTIONS:
             raise lowering.no_kernel(f"this reduction of {dtype_name(x.dtype)}")
-        x = _in_float64(lowering, x)
+        x = x if x.dtype == np.float64 else emit_chain(lowering, x, dtype=F64)
     largest = None
     if op.kind == "log_sum_exp":
         largest = _reduce(lowering, x, op.axes, MAX, None)
         chain = Chain()
         safe = chain.apply("where_finite", (chain.load(_reshape(largest, op.axes, keepdims=True)),))
         chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
-        x = _store_temporary(lowering, chain, x)
-    elif op.kind in FIRST_FUNCTIONS:
-        x = emit_chain(lowering, x, FIRST_FUNCTIONS[op.kind])
+        x = store_temporary(lowering, chain, x)
+    elif op.kind == "l1":
+        x = emit_chain(lowering, x, ("abs", 0.0))
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
     plain = op.kind not in LAST_FUNCTIONS and has_own_kernel
@@ -71,27 +72,8 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Tenso
             result = chain.apply(LAST_FUNCTIONS[op.kind], (result,))
         if largest is not None:
             chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
-        y = lowering.allocate_temporary(y.shape, lowering.fact(outlet).dtype, y.order)
-        store_chain(lowering, chain, y)
+        y = store_temporary(lowering, chain, y, lowering.fact(outlet).dtype)
     return [y if plain else _reshape(y, op.axes, op.keepdims)]
-
-
-def _in_float64(lowering: Lowering, x: TensorView) -> TensorView:
-    """Return the tensor in f64: itself or a copy."""
-    if x.dtype == np.float64:
-        return x
-    chain = Chain()
-    chain.load(x)
-    target = lowering.allocate_temporary(x.shape, F64, x.order)
-    store_chain(lowering, chain, target)
-    return target
-
-
-def _store_temporary(lowering: Lowering, chain: Chain, like: TensorView) -> TensorView:
-    """Emit a chain; its result is a temporary with the shape and axis order of ``like``."""
-    target = lowering.allocate_temporary(like.shape, like.dtype, like.order)
-    store_chain(lowering, chain, target)
-    return target
 
 
 def _reshape(y: TensorView, axes: tuple[int, ...], keepdims: bool) -> TensorView:

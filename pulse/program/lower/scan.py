@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
-from pulse.ops.scan import Scan, ScanStream
+from pulse.ops.scan import Scan, ScanAxis, ScanStream
 from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.lower.fault import CheckedFrames, frames_of_every_pulse, make_fault_checker
 from pulse.program.lowering import FaultChecker, Lowering, lowers
@@ -114,8 +114,7 @@ class _Frames:
         inputs = {self._inputs[name]: value for name, value in (*others, *self._frame_inputs(frame))}
         results = lowering.lower_body(self._body, inputs, check_faults)
         for value, y, scan_axis in zip(results[len(states) :], self.gathered, op.gathered):
-            position = self.count - 1 - frame if scan_axis.backward else frame
-            lowering.copy(value, _take_frame(y, scan_axis.axis, position))
+            lowering.copy(value, self._take_frame(y, scan_axis, frame))
         if len(lowering.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MAX_INSTRUCTIONS} "
@@ -126,16 +125,13 @@ class _Frames:
     def _frame_inputs(self, frame: int) -> Iterator[tuple[str, TensorView]]:
         """Yield the name and the tensor of each input of the body that is one frame of a scanned input."""
         for name, x, scan_axis in zip(self._op.frames, self._x, self._op.scanned):
-            yield (
-                name,
-                _take_frame(x, scan_axis.axis, self.count - 1 - frame if scan_axis.backward else frame),
-            )
+            yield name, self._take_frame(x, scan_axis, frame)
 
-
-def _take_frame(value: TensorView, axis: int, index: int) -> TensorView:
-    """Return one position of an axis, without that axis."""
-    shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
-    return value.view(shape, strides, index * value.strides[axis])
+    def _take_frame(self, value: TensorView, scan_axis: ScanAxis, frame: int) -> TensorView:
+        """Return a frame, in the order of the run, without its axis."""
+        axis, index = scan_axis.axis, self.count - 1 - frame if scan_axis.backward else frame
+        shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
+        return value.view(shape, strides, index * value.strides[axis])
 
 
 def _pulsify_body(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:

@@ -10,21 +10,18 @@ from pulse.pulsify.network import PulsedNode
 
 @lowers(Slice)
 def lower_slice(lowering: Lowering, node: PulsedNode, op: Slice) -> list[TensorView]:
-    """Return a view, also for negative steps."""
+    """Return a view; for negative steps a copy, since views of it need positive strides."""
     x = lowering.value(node.inputs[0])
     size = lowering.fact(OutletId(node.id)).sizes[op.axis]
     shape, strides = list(x.shape), list(x.strides)
     shape[op.axis], strides[op.axis] = size, strides[op.axis] * op.step
     start = int(op.start) * x.strides[op.axis]
-    backwards = x.view(shape, strides, start)
-    return [backwards if op.step > 0 else _copy_forwards(lowering, OutletId(node.id), backwards)]
-
-
-def _copy_forwards(lowering: Lowering, outlet: OutletId, view: TensorView) -> TensorView:
-    """Copy a view with negative strides, since views of it need positive ones."""
-    target = lowering.allocate_wire(outlet)
+    view = x.view(shape, strides, start)
+    if op.step > 0:
+        return [view]
+    target = lowering.allocate_wire(OutletId(node.id))
     lowering.copy(view, target)
-    return target
+    return [target]
 
 
 @lowers(Decimate)

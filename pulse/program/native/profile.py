@@ -1,6 +1,7 @@
 """A profile of a step: the time of each instruction, measured in the machine, and its cost."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -53,10 +54,8 @@ class InstructionProfile:
 
     def join(self, other: "InstructionProfile") -> "InstructionProfile":
         """Return the sum of this profile and another one."""
-        return InstructionProfile(
-            node=self.node,
-            op=self.op,
-            kernel=self.kernel,
+        return replace(
+            self,
             seconds_per_step=self.seconds_per_step + other.seconds_per_step,
             share=self.share + other.share,
             cost=self.cost + other.cost,

@@ -118,10 +118,15 @@ class TensorView:
 
     def offsets(self, axes: Sequence[int]) -> Array:
         """Return the element offsets of every position of some axes, from this value's; the last axis is fastest."""
-        total = np.zeros((), np.int64)
-        for axis in axes:
-            total = total[..., None] + np.arange(self.shape[axis], dtype=np.int64) * self.strides[axis]
-        return total.ravel()
+        return grid_offsets([self.strides[axis] for axis in axes], [self.shape[axis] for axis in axes])
+
+
+def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Return the offsets of every position of some axes; the last axis varies fastest."""
+    total = np.zeros((), np.int64)
+    for step, size in zip(steps, sizes):
+        total = total[..., None] + np.arange(size, dtype=np.int64) * step
+    return total.ravel()
 
 
 def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:

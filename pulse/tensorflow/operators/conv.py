@@ -9,7 +9,7 @@ from pulse.infer.inference_node import InferenceNode
 from pulse.infer.relations import FactRelation, HasRank, SameShape, SameSize, SameType
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.wiring import wire_onnx
-from pulse.ops.conv import ConvTranspose
+from pulse.ops.conv import ConvTranspose, span_of
 from pulse.ops.shape import Reshape
 from pulse.tensorflow.data_format import (
     from_second,
@@ -80,7 +80,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
         raise node.error(f"its output's shape has {len(out_sizes)} entries")
     inner = sizes[2:] if first else sizes[1:-1]
     goals = out_sizes if len(out_sizes) == 2 else out_sizes[2:] if first else out_sizes[1:-1]
-    spans = [nhwc.span_of(int(kernel.shape[axis]), dilations[axis]) for axis in range(2)]
+    spans = [span_of(int(kernel.shape[axis]), dilations[axis]) for axis in range(2)]
     totals = [
         (size - 1) * stride + span - goal for size, stride, span, goal in zip(inner, strides, spans, goals)
     ]

@@ -289,44 +289,34 @@ class LibraryModels:
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """Return a function as a model. Raises LoadError: there is no such function, or a node of it cannot be read."""
-        assigned = tuple(self.assignments(name))
-        return function_model(self.library.find(name), self.library, facts, scope, title, assigned)
+        """Return a function as a model; arguments with known values are constants in it.
 
-
-def function_model(
-    function: LibraryFunction,
-    library: FunctionLibrary,
-    facts: Sequence[TypedFact],
-    scope: SymbolScope,
-    title: str,
-    assigned: Collection[int] = (),
-) -> TypedNetwork:
-    """Return a function as a model; arguments with known values are constants in it.
-
-    assigned  arguments that are variables: the outputs ``argument.next`` after the others are their next values
-    Raises    LoadError: it is not supported
-    """
-    if len(facts) != len(function.inputs):
-        raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
-    current_spending().take_nodes(len(function.nodes), title)
-    states: dict[str, InferenceFact] = {}
-    feeds: dict[NodeOutput, InferenceFact] = {}
-    for index, (name, fact) in enumerate(zip(function.inputs, facts)):
-        if index in assigned:
-            states[name] = InferenceFact(fact.dtype, fact.shape)
-        else:
-            feeds[NodeOutput(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
-    arguments = [
-        GraphNode(name, "VarHandleOp" if name in states else "Placeholder") for name in function.inputs
-    ]
-    names = [*dict.fromkeys([*(output.node for output in function.outputs), *function.effects])]
-    graph = prepare_graph([*arguments, *function.nodes], library, title, names)
-    fetches = {f"{index}": tensor for index, tensor in enumerate(function.outputs)}
-    request = Request(
-        fetches, function.effects if states else (), feeds, frozen=not states, held_variables=states
-    )
-    return build_model(graph, library, request, scope).analyse()
+        For each argument that the function assigns, an output ``argument.next`` after the others is its next value.
+        Raises LoadError: there is no such function, or a node of it cannot be read.
+        """
+        function, assigned = self.library.find(name), self.assignments(name)
+        if len(facts) != len(function.inputs):
+            raise LoadError(
+                f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again"
+            )
+        current_spending().take_nodes(len(function.nodes), title)
+        states: dict[str, InferenceFact] = {}
+        feeds: dict[NodeOutput, InferenceFact] = {}
+        for index, (argument, fact) in enumerate(zip(function.inputs, facts)):
+            if index in assigned:
+                states[argument] = InferenceFact(fact.dtype, fact.shape)
+            else:
+                feeds[NodeOutput(argument)] = InferenceFact(fact.dtype, fact.shape, fact.value)
+        arguments = [
+            GraphNode(name, "VarHandleOp" if name in states else "Placeholder") for name in function.inputs
+        ]
+        names = [*dict.fromkeys([*(output.node for output in function.outputs), *function.effects])]
+        graph = prepare_graph([*arguments, *function.nodes], self.library, title, names)
+        fetches = {f"{index}": tensor for index, tensor in enumerate(function.outputs)}
+        request = Request(
+            fetches, function.effects if states else (), feeds, frozen=not states, held_variables=states
+        )
+        return build_model(graph, self.library, request, scope).analyse()
 
 
 def constant_value(node: GraphNode) -> Array:

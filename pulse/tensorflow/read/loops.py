@@ -1,6 +1,6 @@
 """Loops written as single nodes (Enter, Merge, Switch, NextIteration, Exit), replaced by While nodes."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pulse.errors import LoadError
@@ -50,7 +50,14 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
     for node in nodes:
         for name in node.predecessors:
             readers.setdefault(name, []).append(node.name)
-    stack = list(enters)
+    return with_readers(enters, readers, exits)
+
+
+def with_readers(
+    names: Iterable[str], readers: Mapping[str, Collection[str]], exits: Collection[str] = ()
+) -> set[str]:
+    """Return these nodes and all that read them, directly or through others; those in ``exits`` are left out."""
+    stack = list(names)
     reached = set(stack)
     while stack:
         fresh = {name for name in readers.get(stack.pop(), ()) if name not in reached and name not in exits}

@@ -15,7 +15,7 @@ from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model,
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import GraphContents, Signature, default_signature, readable_signatures
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.loops import EXIT, inside_loops
+from pulse.tensorflow.read.loops import EXIT, inside_loops, with_readers
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
@@ -176,13 +176,8 @@ def _find_variable_nodes(nodes: Sequence[GraphNode]) -> set[str]:
             readers.setdefault(tensor.node, []).append(node.name)
     names = {node.name for node in nodes}
     open_ = [node.name for node in nodes if any(tensor.node not in names for tensor in node.inputs)]
-    stack = [*open_, *(node.name for node in nodes if node.op_type in (*PLACEHOLDERS, *VARIABLES))]
-    moving = set(stack)
-    while stack:
-        fresh = [name for name in readers.get(stack.pop(), ()) if name not in moving]
-        moving.update(fresh)
-        stack += fresh
-    return moving
+    sources = [node.name for node in nodes if node.op_type in (*PLACEHOLDERS, *VARIABLES)]
+    return with_readers([*open_, *sources], readers)
 
 
 def _model(

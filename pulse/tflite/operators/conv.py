@@ -7,8 +7,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.infer.nhwc import channels_first, channels_last, same_pair, span_of, window_pads
-from pulse.ops.conv import Conv, ConvTranspose
+from pulse.infer.nhwc import channels_first, channels_last, same_pair, window_pads
+from pulse.ops.conv import Conv, ConvTranspose, kernel_spans
 from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activate, exact_sum, finish_sum, largest_code, product_factor
 from pulse.tflite.hybrid import dequantize_sums, row_codes
@@ -17,16 +17,18 @@ from pulse.tflite.registry import tflite_op
 
 SAME = 0
 """The number of the padding SAME in the schema; VALID is 1."""
+STRIDES = "StrideH", "StrideW"
 CHANNEL_SHAPE = (-1, 1, 1)
 """The shape in which one number for each channel broadcasts to [N, C, X...]."""
 
 
-def spatial_option(node: TfliteNode, name: str) -> tuple[int, int]:
+def spatial_option(node: TfliteNode, height: str, width: str) -> tuple[int, int]:
     """Return an option of height and width, at least 1. Raises LoadError: one is less."""
-    sizes = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
+    sizes = node.integer(height, 1), node.integer(width, 1)
     if min(sizes) < 1:
         raise node.error(
-            f"{name} is {list(sizes)}; both must be at least 1, so the file is damaged: convert the model again"
+            f"{height}, {width} are {list(sizes)}; both must be at least 1, so the file is damaged: "
+            "convert the model again"
         )
     return sizes
 
@@ -74,18 +76,11 @@ def conv(node: TfliteNode) -> OutletId:
     if len(shape) != 4 or not shape[3].is_const or int(shape[3]) % max(1, kernel.shape[1]):
         raise node.error(f"input of shape {list(map(str, shape))} does not fit kernel {list(kernel.shape)}")
     group = int(shape[3]) // kernel.shape[1] if kernel.shape[1] else 0
-    strides, dilations = spatial_option(node, "Stride"), dilation(node)
-    spans = tuple(span_of(size, step) for size, step in zip(kernel.shape[2:], dilations))
+    strides = spatial_option(node, *STRIDES)
+    dilations = spatial_option(node, "DilationHFactor", "DilationWFactor")
+    spans = tuple(kernel_spans(kernel.shape[2:], dilations))
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(shape[1:3]), spans, strides)
     return convolve(node, 0, perm, Conv(strides, dilations, pads, group), read_bias(node, 2))
-
-
-def dilation(node: TfliteNode) -> tuple[int, int]:
-    """Return the option, whose fields are not named like those of strides."""
-    factors = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
-    if min(factors) < 1:
-        raise node.error(f"Dilation is {list(factors)}")
-    return factors
 
 
 def convolve(
@@ -147,7 +142,7 @@ def transpose_conv(node: TfliteNode) -> OutletId:
     sizes, shape = node.dims(0, "output shape"), node.fact(2).shape
     if len(shape) != 4 or len(sizes) != 4:
         raise node.error(f"input of {len(shape)} axes for an output of {len(sizes)}; it takes 4")
-    strides, pads, extra = spatial_option(node, "Stride"), list[tuple[TDim, TDim]](), list[int]()
+    strides, pads, extra = spatial_option(node, *STRIDES), list[tuple[TDim, TDim]](), list[int]()
     for axis, (size, stride) in enumerate(zip(kernel.shape[2:], strides)):
         frames = sizes[axis + 1]
         before = same_pair(frames, size, stride)[0] if node.integer("Padding", SAME) == SAME else TDim.of(0)

@@ -8,12 +8,10 @@ from pulse.facts import F32, F64, Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
-from pulse.tflite.int16_tables import interpolated_table
+from pulse.tflite.int16_tables import MAX_CODE, MIN_CODE, interpolated_table
 from pulse.tflite.multipliers import multiply_rounding_twice
 from pulse.tflite.node import TfliteNode
 
-MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The smallest and the largest 16-bit code."""
 MAX_ENTRIES = 512
 """Maximum number of entries whose sum of 15-bit numbers is exact in f32; a softmax of more is computed in floats."""
 EXP_RANGE = 10.0

@@ -9,17 +9,15 @@ from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activate, clamp, fused_activation, requantize
 from pulse.tflite.hybrid import half_away
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.conv import SAME, spatial_option
+from pulse.tflite.operators.conv import SAME, STRIDES, spatial_option
 from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D")
 def pool(node: TfliteNode) -> OutletId:
     """Wire a window over height and width; padding is not counted."""
-    kernel = (node.integer("FilterHeight", 1), node.integer("FilterWidth", 1))
-    strides = spatial_option(node, "Stride")
-    if min(kernel) < 1:
-        raise node.error(f"its window is {list(kernel)}")
+    kernel = spatial_option(node, "FilterHeight", "FilterWidth")
+    strides = spatial_option(node, *STRIDES)
     if node.fact(0).rank != 4:
         raise node.error(f"its input has {node.fact(0).rank} axes; it takes 4")
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(node.fact(0).shape[1:3]), kernel, strides)

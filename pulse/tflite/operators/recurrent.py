@@ -14,6 +14,7 @@ from pulse.tflite.operators.conv import read_numbers
 from pulse.tflite.operators.recurrent_codes import lstm_of_codes, read_weights
 from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, read_rows, rnn_of_floats
 from pulse.tflite.registry import tflite_op
+from pulse.wiring import wire
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
 """The activations of recurrent layers, by their numbers in the schema."""
@@ -76,7 +77,7 @@ def _layer(
     operands += [node.input(slot) for slot in states]
     if peepholes is not None:
         operands.append(node.constant(peepholes, "peepholes"))
-    outlets = node.wire_all(Recurrent(cell, hidden, optional=optional), operands)
+    outlets = wire(node.graph, f"{node.wire_name}.all", Recurrent(cell, hidden, optional=optional), operands)
     y = node.wire(RemoveAxis(0), [outlets[0]], "frame") if single else _frames_first(node, outlets[0], False)
     return [y, *outlets[1:]]
 

@@ -19,14 +19,13 @@ from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code, multiply_rows
+from pulse.tflite.int16_tables import MAX_CODE, MIN_CODE
 from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
 from pulse.tflite.node import TfliteNode, subtract_zero
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15
 """Gates are in steps of 2**-12 before their activation, and of 2**-15 after it."""
-MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The smallest and the largest 16-bit code."""
 
 
 @record

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from pulse.errors import LoadError
+from pulse.torch.replacements.attributes import replace_attributes
 
 _FILE, _LAYER, _METHOD = "torchaudio.models.emformer", "_EmformerLayer", "_apply_attention_infer"
 
@@ -24,13 +25,10 @@ def use_whole_caches(torch: Any, module: Any) -> Generator[None]:
         if layer_class is None
         else [submodule for submodule in module.modules() if isinstance(submodule, layer_class)]
     )
-    for layer in layers:
-        setattr(layer, _METHOD, partial(_attend, torch, layer))
-    try:
-        yield
-    finally:
+    with contextlib.ExitStack() as stack:
         for layer in layers:
-            delattr(layer, _METHOD)
+            stack.enter_context(replace_attributes(layer, **{_METHOD: partial(_attend, torch, layer)}))
+        yield
 
 
 def _attend(

@@ -56,10 +56,10 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str, failures: M
     RemoveUnusedNodesPass()(program.model)
     TopologicalSortPass()(program.model)
     left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
-    for index in sorted(left):
+    if left:
         raise LoadError(
-            f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: the result "
-            f"of its last step is used after the loop; {LOOP_ADVICE}"
+            f"{title}: the loop over frames in {loops[min(left)].origin} cannot be exported for every length: the "
+            f"result of its last step is used after the loop; {LOOP_ADVICE}"
         )
 
 
@@ -213,12 +213,9 @@ class _Body:
 
     def _take_frame(self, mark: Any, place: Any) -> Any:
         """Return the frame of a mark by an ordinary node, which is inserted before ``place``."""
-        index, output = self._constant(mark.attributes["step"].value)
-        axis = self._ir.AttrInt64("axis", mark.attributes["axis"].value)
-        take = self._ir.Node("", "Gather", [mark.inputs[0], output], attributes=[axis], num_outputs=1)
-        take.outputs[0].type, take.outputs[0].shape = mark.outputs[0].type, mark.outputs[0].shape
-        self._graph.insert_before(place, [index, take])
-        return take.outputs[0]
+        index, frame = self._constant(place, mark.attributes["step"].value), mark.outputs[0]
+        axis = mark.attributes["axis"].value
+        return self._insert(place, "Gather", [mark.inputs[0], index], frame.type, frame.shape, axis)
 
     def _find_frame(self, values: tuple[Any, ...]) -> Any:
         if not all(map(is_frame, values)):
@@ -259,11 +256,9 @@ class _Body:
         fits = len(sizes) <= len(target) and all(isinstance(size, int) for size in target)
         if not fits or any(size not in (1, other) for size, other in zip(sizes[::-1], target[::-1])):
             raise _NoScanError(f"its state has the shape {first.shape} first, and {second.shape} later")
-        shape, target_sizes = self._constant(target)
-        expand = self._ir.Node("", "Expand", [first, target_sizes], num_outputs=1)
-        expand.outputs[0].type, expand.outputs[0].shape = second.type, second.shape
-        self._graph.insert_before(self._graph[0], [shape, expand])
-        return expand.outputs[0]
+        place = self._graph[0]
+        inputs = [first, self._constant(place, target)]
+        return self._insert(place, "Expand", inputs, second.type, second.shape)
 
     def _operation(self, values: tuple[Any, ...]) -> Any:
         nodes = [value.producer() for value in values]
@@ -342,21 +337,35 @@ class _Body:
             use_instead(self._graph, value, result)
         self._take_peeled_frames()
 
-    def _constant(self, value: Any) -> tuple[Any, Any]:
-        """Return a node of an integer constant, and its output."""
-        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(value, np.int64)))
+    def _constant(self, place: Any, value: Any, dtype: Any = np.int64) -> Any:
+        """Insert a constant before ``place``; return its output."""
+        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(value, dtype)))
         node = self._ir.Node("", "Constant", [], attributes=[attribute])
-        return node, node.outputs[0]
+        self._graph.insert_before(place, node)
+        return node.outputs[0]
+
+    def _insert(
+        self,
+        place: Any,
+        op_type: str,
+        inputs: Sequence[Any],
+        type_: Any,
+        shape: Any = None,
+        axis: int | None = None,
+    ) -> Any:
+        """Insert a node before ``place``; return its output."""
+        attributes = [] if axis is None else [self._ir.AttrInt64("axis", axis)]
+        node = self._ir.Node("", op_type, inputs, attributes=attributes, num_outputs=1)
+        node.outputs[0].type, node.outputs[0].shape = type_, shape
+        self._graph.insert_before(place, node)
+        return node.outputs[0]
 
     def _after_peeled(self, place: Any, x: Any, axis: int) -> Any:
         """Return the frames of x that the Scan takes, by nodes before ``place``."""
         if not self._peeled:
             return x
-        bounds = [self._constant([number]) for number in (self._peeled, np.iinfo(np.int64).max, axis)]
-        cut = self._ir.Node("", "Slice", [x, *(output for _, output in bounds)], num_outputs=1)
-        cut.outputs[0].type = x.type
-        self._graph.insert_before(place, [*(node for node, _ in bounds), cut])
-        return cut.outputs[0]
+        bounds = [self._constant(place, [number]) for number in (self._peeled, np.iinfo(np.int64).max, axis)]
+        return self._insert(place, "Slice", [x, *bounds], x.type)
 
     def _take_peeled_frames(self) -> None:
         """Make an ordinary node of each mark of a frame that a peeled step takes."""
@@ -376,16 +385,9 @@ class _Body:
             if node.op_type == "Stack" and not node.attributes["new"].value:
                 parts.append(frame)
                 continue
-            place, output = self._constant([axis])
-            wide = self._ir.Node("", "Unsqueeze", [frame, output], num_outputs=1)
-            wide.outputs[0].type = frame.type
-            self._graph.insert_before(node, [place, wide])
-            parts.append(wide.outputs[0])
-        attribute = self._ir.AttrInt64("axis", axis)
-        join = self._ir.Node("", "Concat", [*parts, value], attributes=[attribute], num_outputs=1)
-        join.outputs[0].type = value.type
-        self._graph.insert_before(node, join)
-        return join.outputs[0]
+            axes = self._constant(node, [axis])
+            parts.append(self._insert(node, "Unsqueeze", [frame, axes], frame.type))
+        return self._insert(node, "Concat", [*parts, value], value.type, axis=axis)
 
     def _replace(self, node: Any, value: Any, frame: Any) -> None:
         old = node.outputs[0]
@@ -405,11 +407,8 @@ class _Body:
         ]
         if None in trailing_sizes:
             raise _NoScanError("frames are joined before an axis of another length that is not constant")
-        shape, sizes = self._constant([*[0] * axis, -1, *trailing_sizes])
-        reshape = self._ir.Node("", "Reshape", [value, sizes], num_outputs=1)
-        self._graph.insert_before(node, [shape, reshape])
-        reshape.outputs[0].type = value.type
-        return reshape.outputs[0]
+        sizes = self._constant(node, [*[0] * axis, -1, *trailing_sizes])
+        return self._insert(node, "Reshape", [value, sizes], value.type)
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
         """Add states for values of the last step that are used after the loop; return each with its state's index."""
@@ -433,10 +432,8 @@ class _Body:
             sizes = list(value.shape)
             if not all(isinstance(size, int) for size in sizes):
                 raise _NoScanError(f"the result of its last step has no constant shape: {value.shape}")
-            zeros = self._ir.tensor(np.zeros(sizes, value.dtype.numpy()))
-            begin = self._ir.Node("", "Constant", [], attributes=[self._ir.AttrTensor("value", zeros)])
-            self._graph.insert_before(self._graph[0], begin)
-            self._first_states.append(begin.outputs[0])
+            dtype = value.dtype.numpy()
+            self._first_states.append(self._constant(self._graph[0], np.zeros(sizes, dtype), dtype))
             self._state_inputs.append(self._input("kept", value))
             last_values.append((value, len(self._next_states)))
             self._next_states.append(self._add_node("Identity", [inner], value))

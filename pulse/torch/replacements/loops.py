@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from pulse.torch.arguments import tensor_leaves
 from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
 from pulse.torch.replacements.loop_buffers import LoopBuffers, WrittenFrames
 from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, steps_of
@@ -55,10 +56,7 @@ class LoopTracer:
 
     def step_index(self, frames: Any, index: int) -> int:
         """Return the index of a step that takes these frames: a ``LoopStep`` if they are the frames of that step."""
-        tensors = [
-            leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
-        ]
-        loop_steps = {getattr(leaf, _MARK, None) for leaf in tensors}
+        loop_steps = {getattr(leaf, _MARK, None) for leaf in tensor_leaves(self._torch, frames)}
         loop_step = loop_steps.pop() if len(loop_steps) == 1 else None
         if loop_step is None or loop_step[1] != index:
             return index

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from typing import Any
 
 from pulse.torch.own_thread import OwnThread
+from pulse.torch.replacements.attributes import replace_attributes
 from pulse.torch.replacements.loops import LoopTracer
 
 TORCH_PACKAGE = "torch"
@@ -46,14 +47,10 @@ def trace_sizes(torch: Any, module: Any, loops: LoopTracer) -> Generator[None]:
         "__ceil__": _give_itself,
         "__trunc__": _give_itself,
     }
-    before = {name: vars(torch.SymInt).get(name) for name in methods}
-    for name, method in methods.items():
-        setattr(torch.SymInt, name, method)
     try:
-        yield
+        with replace_attributes(torch.SymInt, **methods):
+            yield
     finally:
-        for name, method in before.items():
-            delattr(torch.SymInt, name) if method is None else setattr(torch.SymInt, name, method)
         for namespace, name in changed:
             namespace.pop(name, None)
 

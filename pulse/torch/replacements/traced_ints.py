@@ -9,6 +9,7 @@ from typing import Any
 from pulse.errors import InputError
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.preservation import Restore
+from pulse.torch.replacements.attributes import replace_attributes
 
 
 class TracedInt(int):
@@ -52,29 +53,26 @@ def trace_ints(torch: Any, module: Any, run: Callable[[], object], restore: Rest
     restore  restores its state
     """
     owner = OwnThread()
-    functions = {name: getattr(torch, name) for name in ROUNDINGS}
-    methods = ("to", "item", "long", "int")
-    for name, function in functions.items():
-        setattr(torch, name, _wrap_rounding(torch, owner, function, ROUNDINGS[name]))
-    for name in methods:
-        setattr(torch.SymInt, name, TracedInt.to)
-    as_tensor = torch.as_tensor
-    torch.as_tensor = _quotient_itself(torch, owner, as_tensor)
-    buffers = _to_numbers(torch, module)
-    try:
-        if buffers:
-            alike = _runs_alike(buffers, run)
+    functions = {
+        name: _wrap_rounding(torch, owner, getattr(torch, name), rounded)
+        for name, rounded in ROUNDINGS.items()
+    }
+    as_tensor = _quotient_itself(torch, owner, torch.as_tensor)
+    methods = dict.fromkeys(("to", "item", "long", "int"), TracedInt.to)
+    with (
+        replace_attributes(torch, as_tensor=as_tensor, **functions),
+        replace_attributes(torch.SymInt, **methods),
+    ):
+        buffers = _to_numbers(torch, module)
+        try:
+            if buffers:
+                alike = _runs_alike(buffers, run)
+                _to_tensors(buffers)
+                restore()
+                buffers = _to_numbers(torch, module) if alike else []
+            yield
+        finally:
             _to_tensors(buffers)
-            restore()
-            buffers = _to_numbers(torch, module) if alike else []
-        yield
-    finally:
-        _to_tensors(buffers)
-        for name in methods:
-            delattr(torch.SymInt, name)
-        torch.as_tensor = as_tensor
-        for name, function in functions.items():
-            setattr(torch, name, function)
 
 
 ROUNDINGS: dict[str, Callable[[Any], Any]] = {"ceil": math.ceil, "floor": math.floor}

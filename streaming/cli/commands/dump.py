@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, t
 
 if TYPE_CHECKING:
     from pulse.costs.cost_report import CostReport
+    from pulse.graph import Graph
     from pulse.loading.loaded_model import LoadedModel
     from pulse.models import PulsedModel, TypedModel
     from pulse.program.native.kernel_program import KernelProgram
@@ -73,11 +74,16 @@ def dump(
         raise InputError("--match searches nodes of a graph: omit --dot, and --stage program and costs")
     if stage in (DumpStage.LOAD, DumpStage.TYPED):
         loaded = load_model(model, model_options)
-        write_text(_read(stage, loaded, dot) if match is None else _matches_as_read(match, stage, loaded))
+        if match is None:
+            write_text(_read(stage, loaded, dot))
+            return
+        network = loaded.model if stage is DumpStage.LOAD else _typed_as_read(loaded)
+        write_text(_matches(match, network.graph))
         return
     opened = open_model(model, model_options)
     if match is not None:
-        write_text(_matches(match, stage, opened))
+        network = opened.typed_model if stage is DumpStage.DECLUTTERED else opened.pulsify()
+        write_text(_matches(match, network.graph))
         return
     if stage is not DumpStage.COSTS:
         write_text(_text(stage, opened, program_options, dot))
@@ -106,22 +112,11 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
     return cost_report(model, rate_hz).totals().text() + "\n"
 
 
-def _matches_as_read(query: str, stage: DumpStage, loaded: "LoadedModel") -> str:
-    """List the parts of a model as read that match a query, one per line."""
+def _matches(query: str, graph: "Graph[Any, Any]") -> str:
+    """List the parts of a graph that match a query, one per line."""
     from pulse.text.matching import matches_text
 
-    if stage is DumpStage.LOAD:
-        return matches_text(loaded.model.graph, query)
-    return matches_text(_typed_as_read(loaded).graph, query)
-
-
-def _matches(query: str, stage: DumpStage, opened: "OpenedModel") -> str:
-    """List the parts of a decluttered or pulsed model that match a query, one per line."""
-    from pulse.text.matching import matches_text
-
-    if stage is DumpStage.DECLUTTERED:
-        return matches_text(opened.typed_model.graph, query)
-    return matches_text(opened.pulsify().graph, query)
+    return matches_text(graph, query)
 
 
 def _typed_as_read(loaded: "LoadedModel") -> "TypedModel":

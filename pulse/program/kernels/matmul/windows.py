@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
+from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach, run, table
+from pulse.program.kernels.blocks import RowsFields
 
 
-class WindowFields(Instruction):
+class WindowFields(RowsFields):
     """Row m of y begins at ``rows_y[m]``; it is made of the rows of x that begin at ``rows_x[m] + taps[t]``, t < T."""
 
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
     T: int
     taps: Operand = reads("i64", "T")
 

@@ -23,6 +23,7 @@ from pulse.program.kernels.matmul.product_codes import (
 from pulse.program.kernels.matmul.scales import Scales
 from pulse.program.kernels.quantize_activations import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent.gates import activate, finish_gru, finish_gru_reset, finish_lstm
+from pulse.program.kernels.recurrent.gru import GruFields, GruResetFields
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentLayerFields,
@@ -60,24 +61,12 @@ class RnnOfCodesRow(RecurrentCodesFields):
     f: ActivationFields
 
 
-class GruOfCodesRow(RecurrentCodesFields):
+class GruOfCodesRow(GruFields, RecurrentCodesFields):
     """A GRU whose reset gate multiplies the recurrent product; see ``GruRow``."""
 
-    gates = packed = 3
-    f: ActivationFields
-    g: ActivationFields
-    bias: Operand = reads("f32", "H")
 
-
-class GruResetOfCodesRow(RecurrentCodesFields):
+class GruResetOfCodesRow(GruResetFields, RecurrentCodesFields):
     """A GRU whose reset gate multiplies the state, which becomes codes afterwards; see ``GruResetRow``."""
-
-    gates, packed = 3, 2
-    f: ActivationFields
-    g: ActivationFields
-    last: Operand = packed_weights()
-    last_scales: ScalesOperand = weight_scales()
-    scratch: Operand = updates("f32", 2, "H")
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()

@@ -26,6 +26,7 @@ from pulse.program.kernels.recurrent.gates import (
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentFloatFields,
+    RecurrentLayerFields,
     load_activation,
     prepare_frames,
     states_of_group,
@@ -63,16 +64,20 @@ def gru_frame_of_group(
             )  # fmt: skip
 
 
-class GruRow(RecurrentFloatFields):
-    """A GRU whose reset gate multiplies the recurrent product (linear_before_reset = 1).
-
-    ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
-    """
+class GruFields(RecurrentLayerFields):
+    """The fields of GRUs whose reset gate multiplies the recurrent product; see ``GruRow``."""
 
     gates = packed = 3
     f: ActivationFields
     g: ActivationFields
     bias: Operand = reads("f32", "H")
+
+
+class GruRow(GruFields, RecurrentFloatFields):
+    """A GRU whose reset gate multiplies the recurrent product (linear_before_reset = 1).
+
+    ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
+    """
 
 
 @kernel
@@ -96,19 +101,23 @@ def gru(row: GruRow) -> None:
     store_state(row, reverse, start, stop)
 
 
-class GruResetRow(RecurrentFloatFields):
-    """A GRU whose reset gate multiplies the state (linear_before_reset = 0).
-
-    ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W has the weights of z and r, ``last`` those
-    of c; scratch is [2, H].
-    """
+class GruResetFields(RecurrentLayerFields):
+    """The fields of GRUs whose reset gate multiplies the state; see ``GruResetRow``."""
 
     gates, packed = 3, 2
     f: ActivationFields
     g: ActivationFields
     last: Operand = packed_weights()
-    scratch: Operand = updates("f32", 2, "H")
     last_scales: ScalesOperand = weight_scales()
+    scratch: Operand = updates("f32", 2, "H")
+
+
+class GruResetRow(GruResetFields, RecurrentFloatFields):
+    """A GRU whose reset gate multiplies the state (linear_before_reset = 0).
+
+    ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W has the weights of z and r, ``last`` those
+    of c; scratch is [2, H].
+    """
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()

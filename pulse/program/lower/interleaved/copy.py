@@ -13,6 +13,7 @@ from pulse.program.lower.interleaved.lowering import (
     InterleavedLowering,
     NotInterleavedError,
     advance,
+    count_words,
     interleaves,
 )
 from pulse.program.table.emitted import EmittedInstruction
@@ -25,9 +26,7 @@ MAX_GAPS = 32
 @interleaves(CopyRow)
 def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
-    if row.size % LANE_WORD:
-        raise NotInterleavedError("elements smaller than a word")
-    words = row.size // LANE_WORD
+    words = count_words(row.size)
     sizes = (row.n0, row.n1, row.n2, row.n3, row.n4, row.n5, words)
     a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
     b = (row.b0, row.b1, row.b2, row.b3, row.b4, row.b5)
@@ -47,9 +46,12 @@ def interleave_fill(lowering: InterleavedLowering, row: FillRow) -> Iterator[Ins
 @interleaves(MoveRow)
 def interleave_move(lowering: InterleavedLowering, row: MoveRow) -> Iterator[Instruction]:
     """Move sixteen times as many bytes."""
-    if row.bytes % LANE_WORD:
-        raise NotInterleavedError("elements smaller than a word")
-    yield MoveRow(dst=lowering.data(row.dst), src=lowering.data(row.src), bytes=row.bytes * LANES)
+    yield move_words(lowering, row.src, row.dst, count_words(row.bytes))
+
+
+def move_words(lowering: InterleavedLowering, source: Any, target: Any, words: int) -> MoveRow:
+    """Return the instruction that moves this many words of each stream."""
+    return MoveRow(dst=lowering.data(target), src=lowering.data(source), bytes=words * LANE_WORD * LANES)
 
 
 @interleaves(PairedCopyRow)

@@ -1,7 +1,7 @@
 """Convert the instructions of one stream for sixteen streams with interleaved memories."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,13 @@ LANE_WORD = 4
 
 class NotInterleavedError(Exception):
     """Raised if an instruction has no form for interleaved memories."""
+
+
+def count_words(size: int) -> int:
+    """Return how many words this many bytes are. Raises NotInterleavedError: they are not whole words."""
+    if size % LANE_WORD:
+        raise NotInterleavedError("elements smaller than a word")
+    return size // LANE_WORD
 
 
 def byte_of(value: TensorView) -> int:
@@ -70,17 +77,14 @@ class InterleavedLowering:
     def data(self, value: Any, offset: int = 0) -> TensorView:
         """Return a tensor of each stream, from element ``offset`` on, as words; constants are repeated."""
         buffer = value.buffer
-        byte = (value.offset + offset) * value.dtype.itemsize
+        first = count_words((value.offset + offset) * value.dtype.itemsize)
         if buffer.region is Region.WEIGHTS:
             target = self._repeat(buffer)
         else:
             target = self._memory_of(buffer) or Buffer(
                 buffer.region, buffer.size * LANES, buffer.offset * LANES
             )
-        words = target.size // LANE_WORD
-        if byte % LANE_WORD:
-            raise NotInterleavedError("elements smaller than a word")
-        return TensorView(target, byte // LANE_WORD * LANES, (words,), (1,), F32)
+        return TensorView(target, first * LANES, (target.size // LANE_WORD,), (1,), F32)
 
     def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:
@@ -189,17 +193,15 @@ def advance(value: TensorView, words: int) -> TensorView:
 
 
 Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]
-F = TypeVar("F", bound=Interleave)
 
 INTERLEAVE = Registry[type[Instruction], Interleave]()
 """Instruction -> function that converts it; the files of ``pulse.program.lower.interleaved`` fill it."""
+interleaves = INTERLEAVE.register
+"""Register a function that converts instructions for sixteen streams. Raises ValueError: one has it already."""
 
 
-def interleaves(*row_classes: type[Instruction]) -> Callable[[F], F]:
-    """Register a function that converts instructions for sixteen streams. Raises ValueError: one has it already."""
-
-    def register(function: F) -> F:
-        INTERLEAVE.enter(row_classes, function)
-        return function
-
-    return register
+def interleaves_alike(
+    row_class: type[Instruction], interleaved_class: type[Instruction], *shared: str
+) -> None:
+    """Convert an instruction field by field; all streams share the operands ``shared``."""
+    INTERLEAVE.enter((row_class,), lambda lowering, row: (lowering.row_like(row, interleaved_class, shared),))

@@ -19,7 +19,12 @@ from pulse.program.kernels.matmul.product_interleaved import (
     few_weights,
     interleaved_weights,
 )
-from pulse.program.lower.interleaved.lowering import InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.lower.interleaved.lowering import (
+    InterleavedLowering,
+    NotInterleavedError,
+    interleaves,
+    interleaves_alike,
+)
 
 
 @interleaves(ProductRow)
@@ -76,7 +81,4 @@ def interleave_product_banded(lowering: InterleavedLowering, row: ProductBandedR
     )
 
 
-@interleaves(MatmulRow)
-def interleave_matmul(lowering: InterleavedLowering, row: MatmulRow) -> Iterator[Instruction]:
-    """Emit the batched product of two interleaved operands."""
-    yield lowering.row_like(row, InterleavedMatmulRow, ("batch_a", "batch_b", "batch_y"))
+interleaves_alike(MatmulRow, InterleavedMatmulRow, "batch_a", "batch_b", "batch_y")

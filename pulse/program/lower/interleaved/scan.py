@@ -3,16 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.kernels.copy import MoveRow
 from pulse.program.kernels.scan import KeepFrameRow
-from pulse.program.lower.interleaved.lowering import (
-    LANE_WORD,
-    InterleavedLowering,
-    NotInterleavedError,
-    interleaves,
-)
+from pulse.program.lower.interleaved.copy import move_words
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, count_words, interleaves
 from pulse.program.table.memory import Region
 from pulse.support.bounds import FAR_FRAMES
 
@@ -20,8 +14,7 @@ from pulse.support.bounds import FAR_FRAMES
 @interleaves(KeepFrameRow)
 def interleave_keep_frame(lowering: InterleavedLowering, row: KeepFrameRow) -> Iterator[Instruction]:
     """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
-    if row.bytes % LANE_WORD:
-        raise NotInterleavedError("elements smaller than a word")
+    words = count_words(row.bytes)
     first, end = row.offset - row.i, _clock_at_end(lowering, row)
     if not lowering.is_clock(row.clock):
         if not first <= 0 < end:
@@ -31,7 +24,7 @@ def interleave_keep_frame(lowering: InterleavedLowering, row: KeepFrameRow) -> I
         return
     else:
         lowering.require_past(first, row.P)
-    yield MoveRow(dst=lowering.data(row.state), src=lowering.data(row.new), bytes=row.bytes * LANES)
+    yield move_words(lowering, row.new, row.state, words)
 
 
 def _clock_at_end(lowering: InterleavedLowering, row: KeepFrameRow) -> int:
