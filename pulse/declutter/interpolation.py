@@ -388,7 +388,7 @@ INTERPOLATION = (
 def with_interpolation(model: TypedNetwork) -> TypedNetwork:
     """Return the model with ``Interpolate`` in place of such lookups; the model itself if it has none.
 
-    This is part of reading a model, not of ``declutter``: what it returns is what a stream has to equal.
+    ``LoadedModel.analyse`` applies it, ``declutter`` does not: a stream has to equal the model that it returns.
     """
     if not any(isinstance(node.op, Range) for node in model.graph.nodes):
         return model

@@ -97,7 +97,7 @@ def _costs(opened: "OpenedModel", program_options: ProgramOptions) -> "CostRepor
         program = compile_opened(opened, program_options)
         return cost_report(program, opened.rate_hz)
     except (PulsifyError, CompileError) as error:
-        return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
+        return replace(cost_report(opened.decluttered_model, opened.rate_hz), refused=str(error))
 
 
 def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> str:
@@ -120,7 +120,7 @@ def _matches(query: str, stage: DumpStage, opened: "OpenedModel") -> str:
     from pulse.text.matching import matches_text
 
     if stage is DumpStage.DECLUTTERED:
-        return matches_text(opened.typed_model.graph, query)
+        return matches_text(opened.decluttered_model.graph, query)
     return matches_text(opened.pulsify().graph, query)
 
 
@@ -153,8 +153,8 @@ def _text(stage: DumpStage, opened: "OpenedModel", program_options: ProgramOptio
 
     show = dumps.dot if dot else dumps.text
     if stage is DumpStage.DECLUTTERED:
-        drawn_graph = show(opened.typed_model.graph, f"{opened.title}, decluttered")
-        return drawn_graph if dot else _totals(opened.typed_model, opened.rate_hz) + drawn_graph
+        drawn_graph = show(opened.decluttered_model.graph, f"{opened.title}, decluttered")
+        return drawn_graph if dot else _totals(opened.decluttered_model, opened.rate_hz) + drawn_graph
     if stage is DumpStage.PULSED:
         pulsed = opened.pulsify()
         drawn_graph = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
