@@ -23,7 +23,7 @@ from pulse.pulsify.bands.mask_samples import MaskSample
 from pulse.pulsify.bands.pattern import PatternExtent
 from pulse.pulsify.bands.static_wires import value_at
 from pulse.pulsify.lengths import min_value_for
-from pulse.pulsify.limit import allows_length, longest_stream
+from pulse.pulsify.stream_lengths import allows_length, longest_stream
 from pulse.support.record import record
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph
