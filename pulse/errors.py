@@ -110,7 +110,7 @@ class NotProvedError(PulseError):
 
 
 class PulseWarning(UserWarning):
-    """Something in a file, or with the folder of compiled kernels, that is wrong and does no harm."""
+    """Something that the user should know: a doubtful file, a changed meaning, a slower start. The call continues."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*_escape(parts))

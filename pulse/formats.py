@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from pulse.errors import LoadError
-from pulse.loading.format_registry import Content, Format, ReadOptions, read_onnx, register
+from pulse.loading.format_registry import Content, Format, ReadOptions, register
+from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model, TypedModel, model_of
 from pulse.nnef.recognition import holds_graph
 from pulse.onnx.registry import DOMAIN_SUPPORTS

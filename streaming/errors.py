@@ -13,7 +13,7 @@ class ExecutorError(PulseError):
     """An executor, or one of its streams, was late under the policy ``abort``, has been closed, or is used twice."""
 
 
-def only_one(error: BaseException) -> BaseException:
+def unwrap_single_error(error: BaseException) -> BaseException:
     """Return the only error in nested groups of errors, or the group itself if it holds several."""
     single = error
     while isinstance(single, BaseExceptionGroup):

@@ -87,17 +87,17 @@ class LatencyHistogram:
         missed: int,
         deadline_s: float | None = None,
     ) -> "LatencyHistogram":
-        """Create a latency from counts taken elsewhere in the same buckets.
+        """Create a histogram from counts taken elsewhere in the same buckets.
 
         counts  [BUCKET_COUNT]; the sum of all times and the longest, and how many missed the deadline
         """
         if counts.shape != (BUCKET_COUNT,):
             raise ValueError(f"counts {counts.shape}: there are {BUCKET_COUNT} buckets")
-        latency = cls(deadline_s)
-        latency.counts = counts.tolist()
-        latency.count, latency.missed = int(counts.sum()), missed
-        latency._total_ns, latency._max_ns = total_ns, max_ns
-        return latency
+        histogram = cls(deadline_s)
+        histogram.counts = counts.tolist()
+        histogram.count, histogram.missed = int(counts.sum()), missed
+        histogram._total_ns, histogram._max_ns = total_ns, max_ns
+        return histogram
 
     @classmethod
     def of_bucket_counts(
@@ -108,7 +108,7 @@ class LatencyHistogram:
         missed: int,
         deadline_s: float | None = None,
     ) -> "LatencyHistogram":
-        """Create a latency from the result of ``bucket_counts``, with its sum, maximum and misses."""
+        """Create a histogram from the result of ``bucket_counts``, with its sum, maximum and misses."""
         counts = np.zeros(BUCKET_COUNT, np.int64)
         for ns, count in bucket_counts:
             counts[bisect_left(_longest_ns(), ns)] += count
@@ -138,7 +138,7 @@ class LatencyHistogram:
             self.missed += times
 
     def merge(self, other: "LatencyHistogram") -> None:
-        """Add the counts of another, whose misses are of its own deadline."""
+        """Add the counts of another; its misses are those of its own deadline."""
         for index, count in enumerate(other.counts):
             self.counts[index] += count
         self.count += other.count
@@ -147,14 +147,14 @@ class LatencyHistogram:
         self._max_ns = max(self._max_ns, other._max_ns)
 
     def difference_from(self, earlier: "LatencyHistogram") -> "LatencyHistogram":
-        """Return the counts since ``earlier``, an earlier copy of this latency.
+        """Return the counts since ``earlier``, an earlier copy of this histogram.
 
         The longest time is exact if it is the longest of all, else to 1.6 %.
         """
         counts = np.subtract(self.counts, earlier.counts)
         if counts.min() < 0:
             raise ValueError(
-                "the earlier latency has counted times that this one has not; give a copy of this one"
+                "the earlier histogram has counted times that this one has not; give a copy of this one"
             )
         longest = 0
         if self._max_ns > earlier._max_ns:

@@ -3,11 +3,11 @@
 The four names are the same for devices, which cannot wait and play silence until the next output is ready, and for
 sources of an executor, which can.
 
-``wait``                   device: late sound is played late; nothing is lost, and the delay is longer from then on.
+``wait``                   device: late audio is played late; nothing is lost, and the delay is longer from then on.
                            Source: it waits for the engine
-``drop_oldest``            device: pulses whose sound would be too late are not computed; the delay does not change.
+``drop_oldest``            device: pulses whose audio would be too late are not computed; the delay does not change.
                            Source: the oldest pulse that has not started is dropped; the source does not wait
-``silence_then_catch_up``  device: all pulses are computed, late sound is not played; the delay does not change.
+``silence_then_catch_up``  device: all pulses are computed, late audio is not played; the delay does not change.
                            Source: a reader gets silence in place of a late output
 ``abort``                  device: the run ends with an error. Source: the stream fails if an output is late
 """

@@ -117,7 +117,7 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
         loaded = load(path, model.inputs, constants=model.constants, chunking=chunking).with_pulse(
             model.pulse
         )
-        same = "yes" if equal(path, loaded.resolution.call or loaded.typed_model, model) else "no"
+        same = "yes" if equal(path, loaded.resolution.call or loaded.decluttered_model, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""
     try:

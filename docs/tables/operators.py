@@ -16,7 +16,7 @@ from onnx import defs
 from docs.tables.markdown import table
 from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.onnx.read.opsets import OPSETS
 from pulse.onnx.registry import TRANSLATORS, operator_name
 from pulse.ops.op import Pointwise, relation_name

@@ -28,8 +28,8 @@ from pulse.proof.oracle import Oracle
 from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds, integer_ranges
 from pulse.pulsify.lengths import min_value_for
-from pulse.pulsify.limit import nearest_length
 from pulse.pulsify.network import PulsedNetwork
+from pulse.pulsify.stream_lengths import nearest_length
 from pulse.support.record import record
 
 PULSES_AFTER_DELAY = 5

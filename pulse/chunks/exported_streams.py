@@ -137,11 +137,11 @@ class _Reopening:
         self._outputs = [port for port in metadata.outputs if port.name in typed.outputs]
         names = [port.name for port in self._outputs]
         next_names = [state.output for state in metadata.states]
-        self._require(typed.outputs, next_names, "output")
+        _require_present(typed.outputs, next_names, "output")
         self._typed = typed.with_outputs([*names, *(name for name in next_names if name not in names)])
         self._typed.scope = self._scope
         inputs = [*(port.name for port in metadata.inputs), *(state.input for state in metadata.states)]
-        self._require(typed.inputs, [*inputs, *([metadata.end] if metadata.end else [])], "input")
+        _require_present(typed.inputs, [*inputs, *([metadata.end] if metadata.end else [])], "input")
         self._wiring = PulsedGraphBuilder(Graph[PulsedFact, Op](), self._symbol, metadata.pulse)
 
     def model(self) -> PulsedNetwork:
@@ -172,13 +172,6 @@ class _Reopening:
             ),
         )
 
-    def _require(self, present: Mapping[str, object], names: Iterable[str], subject: str) -> None:
-        missing = [name for name in names if name not in present]
-        if missing:
-            raise LoadError(
-                f"the metadata names the {subject} {', '.join(missing)}, which the file does not have; export it again"
-            )
-
     def _source(self, port: PortMetadata) -> OutletId:
         fact = self._typed.inputs[port.name]
         return self._wiring.add(port.name, Source(fact), (), self._stream(port))
@@ -206,3 +199,12 @@ class _Reopening:
         fact, value = self._wiring.graph.fact(read), state.value()
         initial: Array = np.zeros(fact.sizes, fact.dtype) if value is None else value
         return Register(state.input, read, write, initial)
+
+
+def _require_present(present: Mapping[str, object], names: Iterable[str], subject: str) -> None:
+    """Raise LoadError if names of the metadata are not in the file."""
+    missing = [name for name in names if name not in present]
+    if missing:
+        raise LoadError(
+            f"the metadata names the {subject} {', '.join(missing)}, which the file does not have; export it again"
+        )

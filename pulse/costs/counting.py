@@ -34,7 +34,7 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
         return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_count_pulse(model))
     if isinstance(model, TypedNetwork):
         return _typed_report(model, rate_hz)
-    return _typed_report(load(model).typed_model, rate_hz)
+    return _typed_report(load(model).decluttered_model, rate_hz)
 
 
 def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:

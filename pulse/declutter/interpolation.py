@@ -1,9 +1,9 @@
 """Interpolation that an exporter wrote as lookups at computed positions: read as one op.
 
-PyTorch's exporter writes linear interpolation as ``x[i] + (x[i + 1] - x[i]) * share``, where ``i`` is the whole part of
-a position, and ``share`` the rest of it. If the positions are evenly spaced, the lookups in the whole stream become one
-``Interpolate``, whose frames come from a window. Its positions are exact: a scale of 0.33333334 is 1/3, as in a
-``Resize``, where f32 loses digits of positions that are far from the start.
+PyTorch's exporter writes linear interpolation as ``x[i] + (x[i + 1] - x[i]) * fraction``, where ``i`` is the integer
+part of a position, and ``fraction`` the rest of it. If the positions are evenly spaced, the lookups in the whole stream
+become one ``Interpolate``, whose frames come from a window. Its positions are exact: a scale of 0.33333334 is 1/3, as
+in a ``Resize``, where f32 loses digits of positions that are far from the start.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from pulse.typed import TypedGraph, TypedNetwork, TypedNode, known_value
 COORDINATES: tuple[Coordinates, ...] = ("asymmetric", "half_pixel")
 ROUNDINGS: tuple[NearestMode, ...] = ("floor", "round_prefer_ceil")
 MAX_DENOMINATOR = 32
-"""The largest denominator of positions whose whole part is taken: f32 rounds none of the first 2**18 to another one."""
+"""The largest denominator of positions that are cut to integers: f32 rounds none of the first 2**18 to another one."""
 
 
 @record
@@ -63,29 +63,30 @@ class FramePositions:
             else None
         )
 
-    def limit(self, number: Fraction) -> "FramePositions":
+    def clip_below(self, number: Fraction) -> "FramePositions":
         """Return the positions, none of them below a number."""
         return replace(self, low=number if self.low is None else max(self.low, number))
 
-    def start_at_zero(self) -> bool:
+    def starts_at_zero(self) -> bool:
         """Return whether no position is negative, and those below the first frame are taken there."""
         return self.offset >= 0 if self.low is None else self.low == 0 or 0 <= self.low <= self.offset
 
-    def stay_inside(self, frames: TDim) -> bool:
-        """Return whether the whole part of each position is the number of a frame."""
+    def stays_inside(self, frames: TDim) -> bool:
+        """Return whether the integer part of each position is the number of a frame."""
         over = self.slope.denominator * self.offset.denominator
         last = (self.length - 1) * int(self.slope * over) + int(self.offset * over)
         return (last // over).prove_le(frames - 1).yes
 
-    def lines(self) -> Sampling | None:
-        """Return the sampling that takes straight lines between frames at these positions; None if there is none."""
+    def linear_sampling(self) -> Sampling | None:
+        """Return the sampling that interpolates linearly between frames at these positions; None if there is none."""
         if self.offset == 0:
             return Sampling("asymmetric", None)
         return Sampling("half_pixel", None) if self.offset == (self.slope - 1) / 2 else None
 
-    def nearest(self) -> Sampling | None:
-        """Return the sampling that takes the whole part of each position; None if there is none, or if rounding in f32
-        may take another frame.
+    def nearest_sampling(self) -> Sampling | None:
+        """Return the sampling that takes the integer part of each position; None if there is none.
+
+        Nor is there one if rounding in f32 may take another frame.
         """
         period, over = self.slope.denominator, self.slope.denominator * self.offset.denominator
         if over > MAX_DENOMINATOR:
@@ -127,7 +128,7 @@ def _find_positions(graph: TypedGraph, outlet: OutletId) -> FramePositions | Non
             return None if rounds_down else _change_positions(graph, kind, *node.inputs)
         case Elementwise("relu"):
             positions = _find_positions(graph, node.inputs[0])
-            return None if positions is None else positions.limit(Fraction(0))
+            return None if positions is None else positions.clip_below(Fraction(0))
         case _:
             return None
 
@@ -149,7 +150,7 @@ def _change_positions(graph: TypedGraph, kind: str, left: OutletId, right: Outle
         case "div":
             return positions.scale(1 / number) if number else None
         case _:
-            return positions.limit(number)
+            return positions.clip_below(number)
 
 
 def _is_floating(graph: TypedGraph, outlet: OutletId) -> bool:
@@ -287,16 +288,16 @@ def _is_next_frame(graph: TypedGraph, outlet: OutletId, first: OutletId, frames:
 
 
 def _interpolate_linearly(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
-    """Make ``x[i] + (x[i + 1] - x[i]) * share`` one op."""
+    """Make ``x[i] + (x[i + 1] - x[i]) * fraction`` one op."""
     if op.kind != "add":
         return None
     for start, product in _operands(graph, first_output(node), "add"):
         lookup = _find_lookup(graph, start)
         if lookup is None:
             continue
-        for difference, share in _operands(graph, product, "mul"):
+        for difference, fraction in _operands(graph, product, "mul"):
             for end, minus in _operands(graph, difference, "sub"):
-                if minus == start and _follows(graph, end, lookup) and _is_share(graph, share, lookup):
+                if minus == start and _follows(graph, end, lookup) and _is_fraction(graph, fraction, lookup):
                     return _resample(graph, node, lookup, is_nearest=False)
     return None
 
@@ -311,12 +312,12 @@ def _follows(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
     return _is_next_frame(graph, following.indices, lookup.indices, lookup.frames(graph))
 
 
-def _is_share(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
+def _is_fraction(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
     """Return whether a wire holds the rest of each position, along the axis of the frames."""
-    share = graph.fact(outlet)
+    fraction = graph.fact(outlet)
     output = graph.fact(OutletId((lookup.transpose or lookup.gather).id))
-    axis = lookup.output_axis - (output.rank - share.rank)
-    if axis < 0 or any(dim != 1 for index, dim in enumerate(share.shape) if index != axis):
+    axis = lookup.output_axis - (output.rank - fraction.rank)
+    if axis < 0 or any(dim != 1 for index, dim in enumerate(fraction.shape) if index != axis):
         return False
     for position, whole in _operands(graph, _without_limits(graph, outlet), "sub"):
         cast = graph.node(whole)
@@ -327,7 +328,7 @@ def _is_share(graph: TypedGraph, outlet: OutletId, lookup: Lookup) -> bool:
 
 
 def _take_nearest(graph: TypedGraph, node: TypedNode, _: Gather) -> Patch | None:
-    """Make a lookup at the whole part of positions a resampling."""
+    """Make a lookup at the integer part of positions a resampling."""
     lookup = _find_lookup(graph, first_output(node))
     if lookup is None or not _only_looks_up(graph, lookup.indices):
         return None
@@ -347,14 +348,14 @@ def _only_looks_up(graph: TypedGraph, indices: OutletId) -> bool:
 
 
 def _resample(graph: TypedGraph, node: TypedNode, lookup: Lookup, is_nearest: bool) -> Patch | None:
-    """Replace a node by a resampling of what a lookup reads: the lookup itself by nearest frames, else by lines."""
+    """Replace a node by a resampling of what a lookup reads: the lookup itself by nearest frames, else linearly."""
     cast, frames = graph.node(lookup.indices), lookup.frames(graph)
     if not isinstance(cast.op, Cast) or not np.issubdtype(cast.op.dtype, np.integer):
         return None
     positions = _find_positions(graph, cast.inputs[0])
-    if positions is None or not positions.start_at_zero() or not positions.stay_inside(frames):
+    if positions is None or not positions.starts_at_zero() or not positions.stays_inside(frames):
         return None
-    sampling = positions.nearest() if is_nearest else positions.lines()
+    sampling = positions.nearest_sampling() if is_nearest else positions.linear_sampling()
     if sampling is None:
         return None
     patch = Patch(graph)
@@ -372,13 +373,13 @@ def _resample(graph: TypedGraph, node: TypedNode, lookup: Lookup, is_nearest: bo
 INTERPOLATION = (
     Rewrite(
         "linear_interpolation",
-        "x[i] + (x[i + 1] - x[i]) * share is the value at position i + share",
+        "x[i] + (x[i + 1] - x[i]) * fraction is the value at position i + fraction",
         _interpolate_linearly,
         (Elementwise,),
     ),
     Rewrite(
         "nearest_frames",
-        "the frame at the whole part of a position is the one that resampling takes",
+        "the frame at the integer part of a position is the one that resampling takes",
         _take_nearest,
         (Gather,),
     ),
@@ -388,7 +389,7 @@ INTERPOLATION = (
 def with_interpolation(model: TypedNetwork) -> TypedNetwork:
     """Return the model with ``Interpolate`` in place of such lookups; the model itself if it has none.
 
-    This is part of reading a model, not of ``declutter``: what it returns is what a stream has to equal.
+    ``LoadedModel.analyse`` applies it, ``declutter`` does not: a stream has to equal the model that it returns.
     """
     if not any(isinstance(node.op, Range) for node in model.graph.nodes):
         return model

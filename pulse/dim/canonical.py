@@ -22,7 +22,7 @@ from pulse.errors import DimError
 
 MAX_TERMS, MAX_FACTORS, MAX_BITS = 1 << 12, 64, 1024
 """Maximum number of terms, factors and bits of a product; a larger one is not a length and would fill the memory."""
-MAX_SAFE = 1 << MAX_BITS // 2
+MAX_UNCHECKED = 1 << MAX_BITS // 2
 """Numbers below this are multiplied without a check: their product is never too large."""
 
 ZERO, ONE = constant(0), constant(1)
@@ -67,8 +67,8 @@ def multiply(left: TDim, right: TDim) -> TDim:
     if (
         not left.terms
         and not right.terms
-        and -MAX_SAFE < left.const < MAX_SAFE
-        and -MAX_SAFE < right.const < MAX_SAFE
+        and -MAX_UNCHECKED < left.const < MAX_UNCHECKED
+        and -MAX_UNCHECKED < right.const < MAX_UNCHECKED
     ):
         return constant(left.const * right.const)
     if right.terms and left == ONE:
@@ -85,7 +85,7 @@ def multiply(left: TDim, right: TDim) -> TDim:
     terms: dict[Monomial, int] = {}
     for a, m in ((left.const, ()), *((c, m) for m, c in left.terms)):
         for b, n in ((right.const, ()), *((c, n) for n, c in right.terms)):
-            product = _merge(m, n) if m and n else m or n
+            product = _multiply_monomials(m, n) if m and n else m or n
             terms[product] = terms.get(product, 0) + a * b
     return build(terms, terms.pop((), 0), scope)
 
@@ -120,7 +120,7 @@ def dim_max(*dims: DimLike) -> TDim:
 
 def broadcast(*dims: DimLike) -> TDim:
     """Return the common size of dims that are 1 or equal. Raises DimError: two are different numbers."""
-    options = _options(Broadcast, dims)
+    options = _flatten_operands(Broadcast, dims)
     scope = common_scope(*options)
     sizes = sorted({int(option) for option in options if option.is_const} - {1})
     if len(sizes) > 1:
@@ -165,7 +165,7 @@ def eq(left: DimLike, right: DimLike) -> TDim:
 
 
 def _comes_first(diff: TDim, opposite: TDim) -> bool:
-    """Return whether a comparison is written with this difference, not with the one of the other sign.
+    """Return whether ``diff``, rather than its opposite (``-1 - diff`` or ``-diff``), is the canonical one.
 
     The first coefficient is positive. The texts decide if it is so in both or in none: as in ``m - 2*(m/2)``, whose
     negative is ``m - 2*((m+1)/2)``.
@@ -223,7 +223,7 @@ def _dim_of_atom(atom: Atom, scope: DimScope | None) -> TDim:
     return TDim((((atom,), 1),), 0, scope)
 
 
-def _merge(left: Monomial, right: Monomial) -> Monomial:
+def _multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
     """Return the product of monomials; a 0/1 value is its own square."""
     atoms = sorted(left + right, key=lambda atom: atom.key)
     return tuple(
@@ -360,7 +360,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         k *= atom.k
 
 
-def _options(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
+def _flatten_operands(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
     """Return the operands; those of a nested atom of the same kind replace it, each plus the constant added to it."""
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
@@ -376,7 +376,7 @@ def _options(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -
 def _min_or_max(
     atom_class: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]
 ) -> TDim:
-    options = _options(atom_class, dims)
+    options = _flatten_operands(atom_class, dims)
     if not any(option.terms for option in options):
         return constant((min if atom_class is Min else max)(option.const for option in options))
     options = sorted(set(options), key=str)

@@ -17,7 +17,7 @@ def unsqueeze(axis: int, shape: str = DEFAULT) -> TypedModel:
     Raises   InputError: no such axis
     """
     builder = FunctionBuilder("unsqueeze", {"x": shape})
-    return builder.model(y=builder.with_axis(builder["x"], builder.new_axis(builder["x"], axis)))
+    return builder.model(y=builder.add_axis(builder["x"], builder.new_axis(builder["x"], axis)))
 
 
 def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
@@ -31,7 +31,7 @@ def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
     position = builder.axis(builder["x"], axis)
     if builder.shape(builder["x"])[position] != TDim.of(1):
         raise builder.error(f"axis {position} of {builder.text(builder['x'])!r} must have the size 1")
-    return builder.model(y=builder.without_axis(builder["x"], position))
+    return builder.model(y=builder.remove_axis(builder["x"], position))
 
 
 def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:

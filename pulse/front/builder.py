@@ -140,7 +140,7 @@ class FunctionBuilder:
         ]
         return self.add(name or function, Elementwise(function), *wires)
 
-    def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
+    def matmul(self, x: OutletId, matrix: Array, name: str) -> OutletId:
         """Multiply the last axis by a constant matrix [K, N]."""
         return self.add(name, MatMul(), x, self.add_constant(f"{name}.matrix", matrix))
 
@@ -153,15 +153,15 @@ class FunctionBuilder:
         shape = tuple(TDim.of(dim) for dim in dims)
         return x if shape == self.shape(x) else self.add(name, Reshape(shape), x)
 
-    def with_axis(self, x: OutletId, axis: int) -> OutletId:
+    def add_axis(self, x: OutletId, axis: int) -> OutletId:
         """Insert an axis of size 1."""
         return self.add("axis", AddAxis(axis), x)
 
-    def without_axis(self, x: OutletId, axis: int) -> OutletId:
+    def remove_axis(self, x: OutletId, axis: int) -> OutletId:
         """Remove an axis of size 1."""
         return self.add("axis", RemoveAxis(axis), x)
 
-    def part(
+    def slice(
         self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
     ) -> OutletId:
         """Slice an axis to ``start .. end - 1``; return the wire itself if these are all positions."""
@@ -183,7 +183,7 @@ class FunctionBuilder:
         """Pad the ends of an axis with frames; negative amounts remove frames."""
         size, after = self.shape(x)[axis], TDim.of(after)
         drop = after.is_const and int(after) < 0
-        x = self.part(x, axis, max(0, -before), size + after if drop else size)
+        x = self.slice(x, axis, max(0, -before), size + after if drop else size)
         pair = (TDim.of(max(0, before)), TDim.of(0) if drop else after)
         if pair == (0, 0):
             return x
@@ -199,7 +199,7 @@ class FunctionBuilder:
         batch, frames, rows, columns, *others = self.shape(x)
         return self.reshape(x, batch, frames, rows * columns, *others)
 
-    def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
+    def concat(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
         """Join tensors along an axis."""
         return self.add(name, Concat(axis), *parts)
 
@@ -215,12 +215,12 @@ class FunctionBuilder:
         x = self.pad(x, 1, parts - 1, parts - 1)
         blocks = frames + parts - 1
         pieces = [
-            self.part(self.part(x, 2, k * hop, (k + 1) * hop), 1, parts - 1 - k, parts - 1 - k + blocks)
+            self.slice(self.slice(x, 2, k * hop, (k + 1) * hop), 1, parts - 1 - k, parts - 1 - k + blocks)
             for k in range(parts)
         ]
         total = reduce(lambda left, right: self.apply("add", left, right, name=name), pieces)
         whole = self.reshape(total, batch, blocks * hop)
-        return self.part(whole, 1, 0, (frames - 1) * hop + size)
+        return self.slice(whole, 1, 0, (frames - 1) * hop + size)
 
     def model(self, **outputs: OutletId) -> TypedModel:
         """Set the outputs, and return the finished model."""

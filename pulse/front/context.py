@@ -87,7 +87,7 @@ def deltas(
         taps = slope if nested else np.convolve(taps, slope)
         before = _filter(builder, before if nested else x, taps)
         orders.append(before)
-    return builder.model(features=orders[0] if len(orders) == 1 else builder.side_by_side(*orders))
+    return builder.model(features=orders[0] if len(orders) == 1 else builder.concat(*orders))
 
 
 def _filter(builder: FunctionBuilder, x: OutletId, taps: Array) -> OutletId:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
-from pulse.front.micro_tables import circle
+from pulse.front.micro_tables import cos_sin_table
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast
@@ -144,18 +144,18 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
         parts = _butterflies(z, parts, count, step)
         step *= RADIX
     half = count // 2
-    near = [z.divide(builder.part(part, 2, 1, half + 1), 2) for part in parts]
+    near = [z.divide(builder.slice(part, 2, 1, half + 1), 2) for part in parts]
     mirror = count - np.arange(1, half + 1)
     far_re, far_im = (z.pick(part, mirror, 2) for part in parts)
     far = [z.divide(part, 2) for part in (far_re, z.wrap(z.sub(0, far_im)))]
     even = [z.add(near_wire, far_wire) for near_wire, far_wire in zip(near, far)]
     odd = z.sub(near[0], far[0]), z.sub(near[1], far[1])
-    re, im = z.rotate(odd, circle(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
+    re, im = z.rotate(odd, cos_sin_table(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
     lower = z.shift_right(z.add(even[0], re), 1), z.shift_right(z.add(even[1], im), 1)
     upper = z.shift_right(z.sub(even[0], re), 1), z.shift_right(z.sub(im, even[1]), 1)
     back = np.arange(half)[::-1]
     re, im = (
-        builder.add("bins", Concat(2), builder.part(low, 2, 0, half - 1), z.pick(high, back, 2))
+        builder.add("bins", Concat(2), builder.slice(low, 2, 0, half - 1), z.pick(high, back, 2))
         for low, high in zip(lower, upper)
     )
     return re, im
@@ -171,10 +171,10 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
     ]
     phase = -2 * np.pi * np.outer(np.arange(1, RADIX), np.arange(step)) * (count // (RADIX * step)) / count
     rotated = z.rotate(
-        (builder.part(split[0], 3, 1, RADIX), builder.part(split[1], 3, 1, RADIX)), circle(phase)
+        (builder.slice(split[0], 3, 1, RADIX), builder.slice(split[1], 3, 1, RADIX)), cos_sin_table(phase)
     )
-    first = [builder.part(part, 3, 0, 1) for part in split]
-    one, two, three = ([builder.part(part, 3, index, index + 1) for part in rotated] for index in range(3))
+    first = [builder.slice(part, 3, 0, 1) for part in split]
+    one, two, three = ([builder.slice(part, 3, index, index + 1) for part in rotated] for index in range(3))
     plus, minus = ([z.apply(function, *pair) for pair in zip(first, two)] for function in ("add", "sub"))
     total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (
@@ -184,7 +184,7 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
         z.add(plus[1], total[1]), z.sub(minus[1], other[0]), z.sub(plus[1], total[1]), z.add(minus[1], other[0])
     )  # fmt: skip
     re, im = (
-        z.wrap(builder.reshape(builder.side_by_side(*part, axis=3), batch, frames, count))
+        z.wrap(builder.reshape(builder.concat(*part, axis=3), batch, frames, count))
         for part in (real, imaginary)
     )
     return re, im

@@ -1,4 +1,4 @@
-"""Sound in overlapping frames, and back."""
+"""Audio in overlapping frames, and back."""
 
 from pulse.errors import InputError
 from pulse.front.builder import FunctionBuilder
@@ -32,7 +32,7 @@ def frames(
     beta: float = 12.0,
     shape: str = "1,T",
 ) -> TypedModel:
-    """Cut sound into frames of ``size`` samples, one every ``hop``.
+    """Cut audio into frames of ``size`` samples, one every ``hop``.
 
     Input    x [B, T]
     Output   frames [B, frames, size],  frames = (pad_start + T + pad_end - size) // hop + 1
@@ -99,4 +99,4 @@ def overlap_add(
     whole = builder.overlap_add(x, hop)
     length = builder.shape(whole)[1]
     builder.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")
-    return builder.model(sound=builder.part(whole, 1, trim_start, length - trim_end))
+    return builder.model(sound=builder.slice(whole, 1, trim_start, length - trim_end))

@@ -106,7 +106,7 @@ def kaldi_fbank(
     require_flag(function, "htk_compat", htk_compat)
     require_flag(function, "use_log_fbank", use_log_fbank)
     require_flag(function, "use_power", use_power)
-    y = builder.times(
+    y = builder.matmul(
         raise_power(builder, frames.power(), 1.0 if use_power else 0.5),
         _bank(frames, num_mel_bins),
         "bank",
@@ -115,7 +115,7 @@ def kaldi_fbank(
         y = _log(builder, y)
     if use_energy:
         energy = frames.energy()
-        y = builder.side_by_side(*((y, energy) if htk_compat else (energy, y)))
+        y = builder.concat(*((y, energy) if htk_compat else (energy, y)))
     return builder.model(features=y)
 
 
@@ -166,16 +166,16 @@ def kaldi_mfcc(
     matrix = cosines(num_mel_bins, num_ceps, True) * weight
     if htk_compat and not use_energy:
         matrix[:, 0] *= math.sqrt(2)
-    logs = _log(builder, builder.times(frames.power(), bank, "bank"))
+    logs = _log(builder, builder.matmul(frames.power(), bank, "bank"))
     if not use_energy:
         if htk_compat:
             matrix = np.roll(matrix, -1, 1)
-        return builder.model(features=builder.times(logs, matrix, "cepstrum"))
+        return builder.model(features=builder.matmul(logs, matrix, "cepstrum"))
     energy = frames.energy()
     if num_ceps == 1:
         return builder.model(features=energy)
-    y = builder.times(logs, matrix[:, 1:], "cepstrum")
-    return builder.model(features=builder.side_by_side(*((y, energy) if htk_compat else (energy, y))))
+    y = builder.matmul(logs, matrix[:, 1:], "cepstrum")
+    return builder.model(features=builder.concat(*((y, energy) if htk_compat else (energy, y))))
 
 
 class _Frames:
@@ -228,21 +228,21 @@ class _Frames:
         builder, c = self.builder, self.preemphasis
         if not c:
             return self.centred
-        later, before = builder.part(raw, 2, 1, self.size), builder.part(raw, 2, 0, self.size - 1)
+        later, before = builder.slice(raw, 2, 1, self.size), builder.slice(raw, 2, 0, self.size - 1)
         differences = builder.apply("sub", later, builder.apply("mul", before, c))
         if mean is not None:
             differences = builder.apply("sub", differences, builder.apply("mul", mean, 1 - c))
         if self.weights[0] == 0:
             return differences
-        first = builder.apply("mul", builder.part(self.centred, 2, 0, 1), 1 - c)
-        return builder.side_by_side(first, differences)
+        first = builder.apply("mul", builder.slice(self.centred, 2, 0, 1), 1 - c)
+        return builder.concat(first, differences)
 
     def power(self) -> OutletId:
         """Return the power spectrum [B, frames, points // 2 + 1]."""
         builder = self.builder
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
         first_row = self.size - int(builder.shape(self.emphasised)[2])
-        return power_of(builder, builder.times(self.emphasised, matrix[first_row:], "transform"))
+        return power_of(builder, builder.matmul(self.emphasised, matrix[first_row:], "transform"))
 
     def energy(self) -> OutletId:
         """Return the logarithm of the energy of each frame [B, frames, 1]."""

@@ -1,4 +1,4 @@
-"""The level of sound: gain, filters of one coefficient, a limiter."""
+"""The level of audio: gain, filters of one coefficient, a limiter."""
 
 import math
 
@@ -17,7 +17,7 @@ from pulse.ops.recurrent_cells import Activation, Cell
 
 
 def gain(factor: float | None = None, db: float | None = None, shape: str = SOUND) -> TypedModel:
-    """Multiply sound, or anything else, by a factor.
+    """Multiply audio, or anything else, by a factor.
 
     Input    x [...]
     Output   sound [...]
@@ -73,7 +73,7 @@ def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
 
 
 def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
-    """Remove the constant part of sound: ``y[t] = x[t] - x[t-1] + coefficient * y[t-1]``, from 0 on.
+    """Remove DC: ``y[t] = x[t] - x[t-1] + coefficient * y[t-1]``, from 0 on.
 
     Input    x [B, T]
     Output   sound [B, T]
@@ -97,7 +97,7 @@ def limiter(
     sample_rate: int = 16000,
     shape: str = SOUND,
 ) -> TypedModel:
-    """Keep the magnitude of sound below a threshold, by a gain that changes without steps.
+    """Keep the magnitude of audio below a threshold, by a gain that changes without steps.
 
     The gain that each sample needs is min(1, threshold / |x|). The minimum of those from ``hold_ms`` before to
     ``lookahead_ms`` ahead, averaged over ``lookahead_ms``, is never above it.
@@ -119,10 +119,10 @@ def limiter(
     x = builder["x"]
     builder.require_rank(x, 2, SOUND)
     over = builder.apply("max", builder.apply("mul", builder.apply("abs", x), 1 / threshold), 1.0)
-    over = builder.pad(builder.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
+    over = builder.pad(builder.add_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
     gain_limit = builder.apply("div", 1.0, _largest_of_groups(builder, over, hold + ahead + 1))
     total = builder.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), gain_limit)
-    factor = builder.without_axis(builder.apply("mul", total, 1 / (ahead + 1), name="gain"), 1)
+    factor = builder.remove_axis(builder.apply("mul", total, 1 / (ahead + 1), name="gain"), 1)
     return builder.model(sound=builder.apply("mul", x, factor, name="sound"))
 
 
@@ -139,7 +139,7 @@ def _largest_of_groups(builder: FunctionBuilder, x: OutletId, frames: int) -> Ou
 def _difference(builder: FunctionBuilder, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample but the first, minus the previous one times a coefficient."""
     pairs = builder.frame(x, 1, 2, 1)
-    before, current = (builder.without_axis(builder.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
+    before, current = (builder.remove_axis(builder.slice(pairs, 2, index, index + 1), 2) for index in (0, 1))
     return builder.apply("sub", current, builder.apply("mul", before, coefficient), name="difference")
 
 

@@ -66,7 +66,7 @@ def mel(
     options = options_from(BankOptions, locals())
     builder, x = _real_input("mel", layout, output_layout, shape)
     bank = _bank("mel", builder.require_fixed(x, 2, "the frequencies"), options)
-    return builder.model(features=arrange_real(builder, builder.times(x, bank, "bank"), output_layout))
+    return builder.model(features=arrange_real(builder, builder.matmul(x, bank, "bank"), output_layout))
 
 
 def mel_spectrogram(
@@ -156,7 +156,7 @@ def mfcc(
     builder, y = _bands("mfcc", options_from(MelOptions, locals()))
     y = _logarithm(builder, y, log, floor, offset)
     require_choice(builder.function, "output_layout", output_layout, REAL)
-    y = builder.times(y, _cosines(builder.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
+    y = builder.matmul(y, _cosines(builder.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
     return builder.model(features=arrange_real(builder, y, output_layout))
 
 
@@ -181,7 +181,7 @@ def dct(
     """
     builder, x = _real_input("dct", layout, output_layout, shape)
     matrix = _cosines("dct", builder.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return builder.model(features=arrange_real(builder, builder.times(x, matrix, "cepstrum"), output_layout))
+    return builder.model(features=arrange_real(builder, builder.matmul(x, matrix, "cepstrum"), output_layout))
 
 
 def _real_input(
@@ -203,7 +203,7 @@ def _bands(function: str, options: MelOptions) -> tuple[FunctionBuilder, OutletI
     builder, y = spectrum_builder(function, replace(options, hop=hop))
     bank = _bank(function, n_fft // 2 + 1, options)
     powers = raise_power(builder, power_of(builder, y), options.power / 2)
-    return builder, builder.times(powers, bank, "bank")
+    return builder, builder.matmul(powers, bank, "bank")
 
 
 def _bank(function: str, bins: int, options: BankOptions) -> Array:

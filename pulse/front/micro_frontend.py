@@ -11,7 +11,7 @@ from pulse.front.micro_tables import (
     LOG_BITS,
     LOG_SEGMENT_BITS,
     WINDOW_BITS,
-    Bank,
+    MelBank,
     bank_table,
     gain_tables,
     log_table,
@@ -130,7 +130,7 @@ def _samples(z: Integers, scale: float) -> OutletId:
 
 def _filter_bank(
     function: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float
-) -> Bank:
+) -> MelBank:
     """Return the mel bands. Raises InputError: one is outside the transform's bins."""
     require_count(function, "num_channels", channels, 1, 512)
     low_hz = require_number(function, "lower_band_limit", low_hz, 0)
@@ -145,7 +145,7 @@ def _filter_bank(
     return bank
 
 
-def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> OutletId:
+def _band_levels(z: Integers, frames: OutletId, points: int, bank: MelBank) -> OutletId:
     """Return the roots of the energies of the bands [B, frames, channels], from frames of samples."""
     size = int(z.builder.shape(frames)[2])
     windowed = z.shift_right(z.mul(frames, window_table(size)), WINDOW_BITS)
@@ -165,11 +165,11 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
     return z.mul(z.bit_length(z.cast(largest), 16)[1], 1 << 15)
 
 
-def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
+def _bands(z: Integers, energy: OutletId, bank: MelBank) -> OutletId:
     """Return sums of weighted bins [B, frames, bins 1 …]: the rising half of a band, the falling half of the next."""
     builder = z.builder
     # a leading bin of weight 0, so that each sum is a difference of two running sums
-    bins = builder.part(energy, 2, bank.start - 2, bank.end - 1)
+    bins = builder.slice(energy, 2, bank.start - 2, bank.end - 1)
     ends = bank.edges - bank.start
     totals: list[OutletId] = []
     for weights, first, last in ((bank.weights, ends[1:-1], ends[2:]), (bank.rests, ends[:-2], ends[1:-1])):

@@ -5,12 +5,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.support.record import record
 
-WINDOW_BITS = 12
-FILTER_BITS = 12
-LOG_BITS, LOG_SEGMENT_BITS = 16, 7
-GAIN_LIMIT = 32767
+WINDOW_BITS, FILTER_BITS, LOG_BITS = 12, 12, 16
+"""The bits after the point of the numbers in the tables of the window, the filters and the logarithm."""
+LOG_SEGMENT_BITS = 7
+"""The table of the logarithm has 2**7 segments between two powers of two."""
+MAX_GAIN = 32767
+"""The largest 16-bit gain; larger ones become this."""
 INTERVALS = 32
+"""The number of powers of two between which a gain is a parabola."""
 F = np.float32
+"""The type in which the reference computes its tables."""
 
 
 def round_half_up(x: Array) -> Array:
@@ -20,14 +24,14 @@ def round_half_up(x: Array) -> Array:
 
 def window_table(size: int) -> Array:
     """Return a hann window between its samples, times 2**12."""
-    angle = F(np.float32(np.pi) * F(2) / F(size))
+    angle = F(F(np.pi) * F(2) / F(size))
     return round_half_up(
         (F(0.5) - F(0.5) * np.cos(angle * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
     )
 
 
 @record
-class Bank:
+class MelBank:
     """Triangles: each bin adds to one band with its weight, and to the next one with 2**12 minus that weight.
 
     start, end  the bins that count
@@ -48,7 +52,7 @@ def mel(hz: Array | float) -> Array:
     return F(1127) * np.log1p(np.asarray(hz, F) / F(700))
 
 
-def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins: int) -> Bank:
+def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins: int) -> MelBank:
     """Return the bands, one more than channels."""
     low, high = mel(low_hz), mel(high_hz)
     spacing = F(F(high - low) / F(channels + 1))
@@ -61,16 +65,16 @@ def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins:
     end = int(ends[-1])
     band = np.searchsorted(ends, np.arange(start, end), "right")
     below = np.array([low, *centres[:-1]], F)
-    share = (centres[band] - position[start:end]) / (centres[band] - below[band])
+    weight = (centres[band] - position[start:end]) / (centres[band] - below[band])
     unit = F(1 << FILTER_BITS)
-    return Bank(start, end, edges, round_half_up(share * unit), round_half_up((F(1) - share) * unit))
+    return MelBank(start, end, edges, round_half_up(weight * unit), round_half_up((F(1) - weight) * unit))
 
 
 def gain_at(x: Array, input_bits: int, gain_bits: int, strength: float, offset: float) -> Array:
     """Return the gain for a noise estimate, at most 32767."""
     noise = np.asarray(x).astype(F) / F(1 << input_bits)
     gain = F(1 << gain_bits) * np.power(noise + F(offset), F(-strength))
-    return np.where(gain > GAIN_LIMIT, GAIN_LIMIT, (gain + F(0.5)).astype(np.int64))
+    return np.where(gain > MAX_GAIN, MAX_GAIN, (gain + F(0.5)).astype(np.int64))
 
 
 def gain_tables(input_bits: int, gain_bits: int, strength: float, offset: float) -> tuple[Array, Array]:
@@ -94,12 +98,12 @@ def wrap_int16(x: Array) -> Array:
 
 
 def log_table() -> Array:
-    """Return ``log2(1 + t) - t`` times 2**16, at each 128th, and one more at the end."""
+    """Return ``log2(1 + t) - t`` times 2**16, for t in steps of 1/128, with one guard entry."""
     t = np.arange((1 << LOG_SEGMENT_BITS) + 1) / (1 << LOG_SEGMENT_BITS)
     return np.append(np.floor((np.log2(1 + t) - t) * (1 << LOG_BITS) + 0.5), 0).astype(np.int64)
 
 
-def circle(phase: Array) -> tuple[Array, Array]:
+def cos_sin_table(phase: Array) -> tuple[Array, Array]:
     """Return cosines and sines times 2**15 - 1."""
     real, imaginary = (np.floor(0.5 + 32767 * part(phase)).astype(np.int64) for part in (np.cos, np.sin))
     return real, imaginary

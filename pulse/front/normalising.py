@@ -170,7 +170,7 @@ def _squares(
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
-    differences = builder.apply("sub", windows, builder.with_axis(mean, 2))
+    differences = builder.apply("sub", windows, builder.add_axis(mean, 2))
     if present is not None:
         differences = builder.apply("mul", differences, present)
     return builder.add("squares", Reduce("sum_square", (2,), False), differences)
@@ -178,4 +178,4 @@ def _squares(
 
 def _hold_first_frames(builder: FunctionBuilder, x: OutletId, min_window: int) -> OutletId:
     """Return the first frames replaced by the one at which there are ``min_window``."""
-    return builder.pad(builder.part(x, 1, min_window - 1, builder.shape(x)[1]), 1, min_window - 1, 0, "edge")
+    return builder.pad(builder.slice(x, 1, min_window - 1, builder.shape(x)[1]), 1, min_window - 1, 0, "edge")

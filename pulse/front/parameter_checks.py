@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 def options_from(options_class: type[T], parameters: Mapping[str, Any]) -> T:
     """Return a record of the parameters of a function that it has as fields, given the function's ``locals()``."""
-    record: Any = options_class
-    return record(**{field.name: parameters[field.name] for field in fields(record)})
+    make_options: Any = options_class
+    return make_options(**{field.name: parameters[field.name] for field in fields(make_options)})
 
 
 def require_count(function: str, name: str, value: object, minimum: int = 1, maximum: int = 1 << 24) -> int:

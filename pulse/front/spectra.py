@@ -44,7 +44,7 @@ def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
     builder = FunctionBuilder("phase", {"x": shape})
     real, imaginary, axis, single = split_complex(builder, builder["x"], axis)
     y = angle(builder, real, imaginary)
-    return builder.model(phase=builder.without_axis(y, axis) if single else y)
+    return builder.model(phase=builder.remove_axis(y, axis) if single else y)
 
 
 def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
@@ -57,9 +57,7 @@ def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
     builder = FunctionBuilder("from_polar", {"x": shape, "phase": shape})
     axis = builder.new_axis(builder["x"], axis)
     pair = from_angle(builder, builder["x"], builder["phase"])
-    return builder.model(
-        spectrum=builder.side_by_side(*(builder.with_axis(part, axis) for part in pair), axis=axis)
-    )
+    return builder.model(spectrum=builder.concat(*(builder.add_axis(part, axis) for part in pair), axis=axis))
 
 
 def mask(
@@ -88,9 +86,9 @@ def mask(
         builder.require_rank(m, without.count(",") + 1, without)
         m = builder.apply("max", builder.apply("min", m, 1.0), 0.0) if kind == "ratio" else m
         factor = (
-            builder.with_axis(m, part_axis)
+            builder.add_axis(m, part_axis)
             if builder.rank(m) < builder.rank(x)
-            else builder.side_by_side(m, m, axis=part_axis)
+            else builder.concat(m, m, axis=part_axis)
         )
         return builder.model(spectrum=builder.apply("mul", x, factor, name="spectrum"))
     if builder.shape(m) != builder.shape(x):
@@ -105,7 +103,7 @@ def mask(
         c, d = builder.apply("mul", c, factor), builder.apply("mul", d, factor)
     re = builder.apply("sub", builder.apply("mul", a, c), builder.apply("mul", b, d), name="real")
     im = builder.apply("add", builder.apply("mul", a, d), builder.apply("mul", b, c), name="imaginary")
-    return builder.model(spectrum=builder.side_by_side(re, im, axis=part_axis))
+    return builder.model(spectrum=builder.concat(re, im, axis=part_axis))
 
 
 def compress(
@@ -143,7 +141,7 @@ def compress(
     squares = builder.apply("max", builder.apply("add", squares, epsilon) if epsilon else squares, MIN_POWER)
     factor = raise_power(builder, squares, (exponent - 1) / 2)
     parts = (builder.apply("mul", part, factor) for part in (real, imaginary))
-    return builder.model(compressed=builder.side_by_side(*parts, axis=part_axis))
+    return builder.model(compressed=builder.concat(*parts, axis=part_axis))
 
 
 def square(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
@@ -199,7 +197,7 @@ def _power_of_parts(
     real, imaginary, axis, single = split_complex(builder, builder["x"], axis)
     y = square(builder, real, imaginary)
     y = raise_power(builder, builder.apply("add", y, epsilon) if epsilon else y, exponent)
-    return builder.model(**{name: builder.without_axis(y, axis) if single else y})
+    return builder.model(**{name: builder.remove_axis(y, axis) if single else y})
 
 
 def split_complex(
@@ -216,8 +214,8 @@ def split_complex(
         )
     half = size // 2
     return (
-        builder.part(x, part_axis, 0, half, "real"),
-        builder.part(x, part_axis, half, size, "imaginary"),
+        builder.slice(x, part_axis, 0, half, "real"),
+        builder.slice(x, part_axis, half, size, "imaginary"),
         part_axis,
         half == 1,
     )

@@ -58,9 +58,9 @@ def _transform(builder: FunctionBuilder, frames: OutletId, matrix: Array) -> Out
     logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
     """
     level = builder.add("level", Reduce("mean", (2,), True), frames)
-    centred = builder.times(builder.apply("sub", frames, level, name="rest"), matrix, "transform")
+    centred = builder.matmul(builder.apply("sub", frames, level, name="rest"), matrix, "transform")
     return builder.apply(
-        "add", centred, builder.times(level, matrix.sum(0, keepdims=True), "level_transform")
+        "add", centred, builder.matmul(level, matrix.sum(0, keepdims=True), "level_transform")
     )
 
 
@@ -101,11 +101,11 @@ def tf_mfcc(
         raise InputError(f"{function}: {bins} frequency in {builder.text(x)!r}; a spectrogram has at least 2")
     logs = floored_log(
         builder,
-        builder.times(builder.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"),
+        builder.matmul(builder.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"),
         LOG_FLOOR,
     )
     angle = np.outer(np.arange(bands) + 0.5, np.arange(coefficients)) * math.pi / bands
-    return builder.model(features=builder.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))
+    return builder.model(features=builder.matmul(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))
 
 
 def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:

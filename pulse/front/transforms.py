@@ -75,7 +75,7 @@ def rfft(
     matrix = forward_matrix(n, size, require_flag(function, "onesided", onesided), _norm(function, norm, n))
     if window is not None:
         matrix = matrix * window_values(function, window, n, periodic, beta)[:size, None]
-    y = builder.times(builder.part(x, 2, 0, size), matrix, "transform")
+    y = builder.matmul(builder.slice(x, 2, 0, size), matrix, "transform")
     return _spectrum(builder, y, layout, parts)
 
 
@@ -110,7 +110,7 @@ def irfft(
     matrix = inverse_matrix(n, onesided, 1 / _norm(function, norm, n))
     if window is not None:
         matrix = matrix * window_values(function, window, n, periodic, beta)
-    return builder.model(frames=builder.times(y, matrix, "transform"))
+    return builder.model(frames=builder.matmul(y, matrix, "transform"))
 
 
 def stft(
@@ -189,7 +189,7 @@ def spectrum_builder(
     matrix = (
         forward_matrix(n_fft, n_fft, require_flag(function, "onesided", onesided), scale) * values[:, None]
     )
-    return builder, builder.times(builder.frame(x, 1, size, hop), matrix[first : first + size], "transform")
+    return builder, builder.matmul(builder.frame(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
 def istft(
@@ -230,10 +230,10 @@ def istft(
     _require_covered(function, values, hop, skipped)
     builder, y = _spectrum_input(function, layout, parts, bins, shape)
     frames = builder.shape(y)[1]
-    y = builder.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
+    y = builder.matmul(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
     sound, weight = builder.overlap_add(y, hop), _weights(builder, frames, values, hop)
     end = _end(builder, builder.shape(sound)[1], skipped, center, length)
-    sound, weight = (builder.part(wire, 1, skipped, end) for wire in (sound, weight))
+    sound, weight = (builder.slice(wire, 1, skipped, end) for wire in (sound, weight))
     return builder.model(sound=builder.apply("div", sound, weight, name="sound"))
 
 
@@ -299,7 +299,7 @@ def _spectrum_input(
         other = "imaginary" if parts == "apart" else "phase"
         builder = FunctionBuilder(function, {"x": text, other: text})
         pair = tuple(gather_real(builder, builder[name], layout) for name in ("x", other))
-        both = builder.side_by_side(*(pair if parts == "apart" else from_angle(builder, *pair)))
+        both = builder.concat(*(pair if parts == "apart" else from_angle(builder, *pair)))
     frequencies = builder.require_fixed(both, 2, "the frequencies")
     if frequencies != 2 * bins:
         raise builder.error(
@@ -320,9 +320,9 @@ def _weights(builder: FunctionBuilder, frames: TDim, values: Array, hop: int) ->
     )
     ones = builder.pad(ones, 1, parts - 1, parts - 1)
     near = builder.join_axes(builder.frame(ones, 1, parts, 1))
-    rows = builder.times(near, table[::-1], "overlap")
+    rows = builder.matmul(near, table[::-1], "overlap")
     whole = builder.reshape(rows, 1, builder.shape(rows)[1] * hop)
-    return builder.part(whole, 1, 0, (frames - 1) * hop + size)
+    return builder.slice(whole, 1, 0, (frames - 1) * hop + size)
 
 
 def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:

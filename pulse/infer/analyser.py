@@ -14,7 +14,7 @@ from pulse.infer.wire_facts import WireFacts
 from pulse.support.wording import spell
 
 Facts: TypeAlias = dict[OutletId, InferenceFact]
-Statement: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
+Statements: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
 """The facts of wires that nodes state, with the numbers of the nodes."""
 
 
@@ -48,17 +48,17 @@ class _Analyser:
         self._outcomes: dict[int, tuple[list[InferenceFact], Outcome | None]] = {}
 
     def run(self, claims: Iterable[tuple[OutletId, InferenceFact]]) -> Facts:
-        statement: Statement = {}
+        statements: Statements = {}
         for wire, fact in claims:
             if wire in self._facts:
-                statement.setdefault(wire, []).append((wire.node, fact))
-        self._merge(statement)
-        changed = self._forward()
+                statements.setdefault(wire, []).append((wire.node, fact))
+        self._merge(statements)
+        changed = self._run_translators_in_order()
         while changed:
-            changed = self._adjacent_nodes(self._merge(self._round(changed)))
+            changed = self._adjacent_nodes(self._merge(self._collect_statements(changed)))
         return self._facts
 
-    def _forward(self) -> set[int]:
+    def _run_translators_in_order(self) -> set[int]:
         """Run the translators of nodes with known inputs; return the remaining nodes.
 
         Nodes come after the nodes that they read, so this alone analyses a model with known inputs.
@@ -92,9 +92,9 @@ class _Analyser:
         wires = (*node.inputs, *node.wires)
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
-    def _round(self, changed: set[int]) -> Statement:
+    def _collect_statements(self, changed: set[int]) -> Statements:
         """Return the facts that each node adds to the known facts of its wires."""
-        statement: Statement = {}
+        statements: Statements = {}
         contradictions: list[str] = []
         for node_id in changed:
             node = self._nodes[node_id]
@@ -105,9 +105,9 @@ class _Analyser:
                 continue
             for wire, fact in facts.items():
                 if fact is not self._facts[wire]:
-                    statement.setdefault(wire, []).append((node_id, fact))
+                    statements.setdefault(wire, []).append((node_id, fact))
         _raise_if_any(contradictions)
-        return statement
+        return statements
 
     def _refine(self, node: Node[InferenceFact, InferenceOp]) -> Facts:
         """Return the facts around a node after all its relations were applied."""
@@ -134,11 +134,11 @@ class _Analyser:
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]
 
-    def _merge(self, statement: Statement) -> list[OutletId]:
-        """Refine the facts with a statement; return the wires whose facts changed."""
+    def _merge(self, statements: Statements) -> list[OutletId]:
+        """Refine the facts with statements; return the wires whose facts changed."""
         refined: list[OutletId] = []
         contradictions: list[str] = []
-        for wire, stated in statement.items():
+        for wire, stated in statements.items():
             try:
                 better = meet(self._facts[wire], *sorted((fact for _, fact in stated), key=str))
             except FactError as error:

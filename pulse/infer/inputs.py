@@ -102,9 +102,9 @@ def input_facts(
         for name, value in (constants or {}).items()
     }
     shapes = {**shapes, **{name: ",".join(map(str, array.shape)) for name, array in arrays.items()}}
-    specs = {name: _Spec(declared[name], text, scope) for name, text in shapes.items()}
+    specs = {name: _GivenShape(declared[name], text, scope) for name, text in shapes.items()}
     for spec in specs.values():
-        spec.fix(fixed)
+        spec.match_names(fixed)
     parsed = {
         name: specs[name].fact if name in specs else declared[name].fact(fixed, scope)
         for name in sorted(declared, key=lambda name: declared[name].has_expression)
@@ -171,7 +171,7 @@ def named_dim(name: str, scope: SymbolScope) -> TDim:
     return TDim.of(scope.symbol(cleaned if not cleaned[:1].isdigit() else f"_{cleaned}"))
 
 
-class _Spec:
+class _GivenShape:
     """The caller's shape of one input."""
 
     def __init__(self, declared: DeclaredInput, text: str, scope: SymbolScope) -> None:
@@ -204,7 +204,7 @@ class _Spec:
             raise LoadError(f"input {self.name}: {self.text!r} has a negative dim; give it a name such as T")
         return InferenceFact(dtype, dims)
 
-    def fix(self, fixed: Fixed) -> None:
+    def match_names(self, fixed: Fixed) -> None:
         """Match the caller's dims with the file's names. Raises LoadError: they contradict."""
         for axis, (file_dim, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
             assert dim is not None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import LoadError
-from pulse.facts import Array
+from pulse.loading.onnx_files import read_onnx
 from pulse.metadata import TITLE, is_exported
-from pulse.models import Model, TypedModel, model_of
+from pulse.models import Model, TypedModel
 from pulse.program.file.stored_program import StoredProgram
 from pulse.support.printable import is_title
 from pulse.support.record import record
@@ -98,25 +98,6 @@ def register(format: Format) -> None:
 def find_format(content: Content) -> Format:
     """Return the first format that recognises the content; ONNX if none does, because protobuf has no magic number."""
     return next((format for format in FORMATS if format.recognises(content)), ONNX)
-
-
-def read_onnx(
-    source: "ModelSource",
-    inputs: Mapping[str, str] | None = None,
-    constants: Mapping[str, Any] | None = None,
-    ignore_value_info: bool = False,
-    budget: Mapping[str, float] | None = None,
-    tensors: Mapping[str, Array] | None = None,
-) -> Model:
-    """Read the nodes of an ONNX file from a path, its bytes or a ModelProto.
-
-    inputs, constants, ignore_value_info, budget   see ``pulse.load``
-    tensors  initializers whose data is not in the model, by name
-    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
-    """
-    from pulse.onnx.read.reader import load
-
-    return model_of(load(source, inputs, constants, ignore_value_info, budget, tensors))
 
 
 def _read_onnx(content: Content, options: ReadOptions) -> Model:

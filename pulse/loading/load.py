@@ -51,7 +51,8 @@ def load(
                shapes of the inputs are not known. Wrong ones are always ignored, with a warning
     budget     limits of the analysis, for the whole file, in place of ``pulse.support.budget.Budget``'s:
                ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed
-               before running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
+               before running, and the estimated ``seconds`` of computing them (counted, not measured).
+               Example: ``{"nodes": 1000000}``
     signature  the function of a SavedModel or TFLite file; by default ``serving_default`` of a SavedModel, or the first
     Raises     LoadError: the source cannot be read, or ``inputs``, ``constants`` or ``signature`` do not fit it;
                InputError: it is a PyTorch module, which ``pulse.from_torch`` takes together with an example

@@ -103,9 +103,9 @@ class LoadedModel:
         return self.resolution.sizes
 
     @property
-    def typed_model(self) -> "TypedModel":
+    def decluttered_model(self) -> "TypedModel":
         """``analyse()``, decluttered."""
-        return self.resolution.typed_model
+        return self.resolution.decluttered_model
 
     @property
     def defines_pulse(self) -> bool:

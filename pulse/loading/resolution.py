@@ -45,7 +45,7 @@ class ResolvedModel:
     pulsed: PulsedModel | None = None
 
     @cached_property
-    def typed_model(self) -> TypedModel:
+    def decluttered_model(self) -> TypedModel:
         """The offline model, decluttered."""
         return self.offline.declutter()
 
@@ -59,9 +59,9 @@ class ResolvedModel:
                 )
             return self.pulsed
         if self.chunks is not None:
-            model = model_of(pulsify_chunks(self.typed_model, self.chunks, pulse, **options))
+            model = model_of(pulsify_chunks(self.decluttered_model, self.chunks, pulse, **options))
         else:
-            model = self.typed_model.pulsify(self.symbol, pulse, **options)
+            model = self.decluttered_model.pulsify(self.symbol, pulse, **options)
         return replace(model, sizes=self.sizes)
 
 

@@ -9,8 +9,8 @@ from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.trial_signals import PURE, Signal
 from pulse.pulsify.lengths import min_value_for
-from pulse.pulsify.limit import longest_stream, nearest_length
 from pulse.pulsify.network import PulsedNetwork
+from pulse.pulsify.stream_lengths import longest_stream, nearest_length
 from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell

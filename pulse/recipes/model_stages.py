@@ -11,9 +11,9 @@ from pulse.chains import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.loading.format_registry import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
+from pulse.loading.onnx_files import read_onnx
 from pulse.metadata import is_exported
 from pulse.models import TypedModel
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
@@ -106,7 +106,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
     name = options.pop("model")
     for key in ("constants", "initial"):
         if key in options:
-            options[key] = {name: _value(entry, context) for name, entry in options[key].items()}
+            options[key] = {name: _resolve_value(entry, context) for name, entry in options[key].items()}
     chunking = Chunking(
         **{field.name: options.pop(field.name) for field in fields(Chunking) if field.name in options}
     )
@@ -136,11 +136,12 @@ def _containing_model(
     return LoadedModel(model, **loading_options, chunking=chunking).analyse()
 
 
-def _value(value: Any, context: RecipeContext) -> Any:
-    return _array(context.resolve_path(value)) if isinstance(value, str) else value
+def _resolve_value(value: Any, context: RecipeContext) -> Any:
+    """Return the value of a constant; text is the path of a file that has it."""
+    return _read_npy(context.resolve_path(value)) if isinstance(value, str) else value
 
 
-def _array(path: Path) -> Array:
+def _read_npy(path: Path) -> Array:
     try:
         with path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

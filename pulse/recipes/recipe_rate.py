@@ -11,7 +11,7 @@ from pulse.models import TypedModel
 
 
 class RecipeRate:
-    """The rate of the sound, and its source: the recipe itself, or the first stage that has one.
+    """The rate of the audio, and its source: the recipe itself, or the first stage that has one.
 
     sound   whether the frames that the recipe reads are samples of sound
     """
@@ -26,7 +26,7 @@ class RecipeRate:
             self.hz, self._subject = int(rate_hz), subject
         elif self.hz is not None and self.hz != rate_hz:
             raise LoadError(
-                f"made for {_text(rate_hz)} Hz, and {self._subject} has {self.hz} Hz; give both the same rate"
+                f"made for {_rate_text(rate_hz)} Hz, and {self._subject} has {self.hz} Hz; give both the same rate"
             )
 
     def require_model_rate(self, model: TypedModel, facts: Sequence[TypedFact], subject: str) -> None:
@@ -53,5 +53,5 @@ def symbol_rate(fact: TypedFact) -> Fraction | None:
     return None
 
 
-def _text(rate: Fraction | int) -> str:
+def _rate_text(rate: Fraction | int) -> str:
     return f"{float(rate):g}" if Fraction(rate).denominator > 1 else str(int(rate))

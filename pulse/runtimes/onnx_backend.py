@@ -30,7 +30,7 @@ def _compile_session(request: CompileRequest) -> Program:
             f"the backend onnxruntime keeps weights as they are, not as {request.rounding.form}"
         )
     from pulse.onnx.write.model import to_onnx
-    from pulse.runtimes.onnxruntime import RuntimeProgram
+    from pulse.runtimes.onnx_runtimes import RuntimeProgram
 
     return RuntimeProgram(request.model, to_onnx(request.model, OPSET))
 

@@ -8,7 +8,7 @@ from pulse.proof import ProofChoice, ProofReport, prove_programs
 from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
-from pulse.runtimes.onnxruntime import EVALUATOR, RunModel, RuntimeProgram, evaluator
+from pulse.runtimes.onnx_runtimes import EVALUATOR, RunModel, RuntimeProgram, evaluator
 from pulse.typed import TypedNetwork
 
 

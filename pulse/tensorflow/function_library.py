@@ -35,10 +35,12 @@ class FunctionLibrary:
                 f"function {function_name.name}: the file does not define it; export the model again"
             )
         if function_name.attributes:
-            return read_function(proto, function_name.attributes, self._names())
+            return read_function(proto, function_name.attributes, _output_names())
         if function_name.name not in self._functions:
-            self._functions[function_name.name] = read_function(proto, {}, self._names())
+            self._functions[function_name.name] = read_function(proto, {}, _output_names())
         return self._functions[function_name.name]
 
-    def _names(self) -> dict[str, tuple[str, ...]]:
-        return {**OUTPUT_NAMES, **{name: operator.output_names for name, operator in OWN_OPERATORS.items()}}
+
+def _output_names() -> dict[str, tuple[str, ...]]:
+    """Return the names of outputs of operators, with those of the user's own operators."""
+    return {**OUTPUT_NAMES, **{name: operator.output_names for name, operator in OWN_OPERATORS.items()}}

@@ -32,8 +32,8 @@ def sigmoid(codes: Array, whole: int) -> Array:
     codes   int16 values, x is ``codes * 2**(whole - 15)``
     """
     x = codes.astype(np.int64)
-    share = _twice_reciprocal(_exponential(np.where(x > 0, -x, x), whole)) << 1
-    y = np.clip(share, -MAX_FRACTION - 1, MAX_FRACTION)
+    fraction = _twice_reciprocal(_exponential(np.where(x > 0, -x, x), whole)) << 1
+    y = np.clip(fraction, -MAX_FRACTION - 1, MAX_FRACTION)
     return np.where(x == 0, 1 << (FRACTION_BITS - 1), np.where(x > 0, y, MAX_FRACTION - y)).astype(np.float32)
 
 

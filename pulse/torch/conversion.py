@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pulse.errors import FactError, InputError, LoadError, PulseError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
 from pulse.torch.advice import describe_branches
@@ -57,12 +57,13 @@ class Conversion:
     ) -> None:
         self.module, self.call = module, call
         self._torch, self._title, self._state, self._dtype, self._states = torch, title, state, dtype, states
+        self._branches: list[str] = []
         with self._quiet_conversion():
-            self._run_example()
+            self._example_result = self._run_example()
         state.restore_eval()
         self.state_leaves = self._find_states()
         """The parameters that are states, and the outputs that are their next values."""
-        self._own = {leaf.parameter for leaf in self.state_leaves}
+        self._state_parameters = {leaf.parameter for leaf in self.state_leaves}
 
     def follow_lengths(self, finds_time: bool) -> list[str]:
         """Take the inputs that are lengths from the sizes of others. Returns notes for the user.
@@ -74,7 +75,7 @@ class Conversion:
                 self._torch, self.module, self.call, self._find_time if finds_time else None
             )
             if lengths_of:
-                self._run_example()
+                self._example_result = self._run_example()
                 self.state_leaves = self._find_states()
         return describe_lengths(lengths_of)
 
@@ -94,15 +95,15 @@ class Conversion:
             buffers = find_buffers(self._torch, self.module, self.call, self._state.restore_eval, self._title)
             if buffers:
                 self.module, self.call = with_buffers(self._torch, self.module, self.call, buffers)
-                self._run_example()
+                self._example_result = self._run_example()
                 self.state_leaves += find_states(
-                    self._torch, self.call, self._result, self._title, {BUFFERS: 1}
+                    self._torch, self.call, self._example_result, self._title, {BUFFERS: 1}
                 )
 
     def _export(self, opset: int | None) -> Export:
         """Run PyTorch's exporter. Raises LoadError: it fails."""
-        torch, leaves = self._torch, self.state_leaves
-        outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
+        torch, leaves, result = self._torch, self.state_leaves, self._example_result
+        outputs = name_results(torch, result, leaves) if leaves else name_outputs(torch, result)
         self._state.restore_eval()
         with self._quiet_conversion():
             return export(
@@ -228,12 +229,12 @@ class Conversion:
         with silence_exporter(), use_dtype(self._torch, self.module, self._dtype):
             yield
 
-    def _run_example(self) -> None:
-        self._result = run_example(self._torch, self.module, self.call, self._title)
+    def _run_example(self) -> Any:
+        return run_example(self._torch, self.module, self.call, self._title)
 
     def _find_states(self) -> list[StateLeaf]:
-        return find_states(self._torch, self.call, self._result, self._title, self._states)
+        return find_states(self._torch, self.call, self._example_result, self._title, self._states)
 
     def _find_time(self, module: Any, call: ModuleCall) -> InputAxes:
         oracle = ModuleOracle(self._torch, module, call, self._state.restore_eval, [], self._dtype)
-        return find_time(self._title, oracle, example_tensors(self._torch, call, self._own))
+        return find_time(self._title, oracle, example_tensors(self._torch, call, self._state_parameters))

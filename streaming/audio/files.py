@@ -161,7 +161,7 @@ class AudioWriter(AudioSink):
         bits = BITS.get(self.encoding, 0)
         self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
         self._part = create_temporary_file(self.path)
-        self._bytes = _Bytes(self._part, "r+b")
+        self._bytes = _ErrorRecordingFile(self._part, "r+b")
         try:
             self._file = soundfile.SoundFile(
                 self._bytes, "w", rate_hz, channels, self.encoding, format=self.file_format.name
@@ -177,21 +177,21 @@ class AudioWriter(AudioSink):
             ) from error
         if self._bytes.problem is not None:
             self.discard()
-            self._require_whole()
+            self._raise_if_failed()
 
     def write(self, block: Samples) -> None:
         """Append [samples, channels]. Raises InputError: for instance, the disk is full; then a part may be written,
         and nothing more can be.
         """
-        self._require_whole()
+        self._raise_if_failed()
         if self.encoding not in UNCLIPPED:
             self.clipping.count(block)
         try:
             self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
         except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all is written
-            self._require_whole()
+            self._raise_if_failed()
             raise write_error(self.path, _reason(error)) from error
-        self._require_whole()
+        self._raise_if_failed()
         self.samples += len(block)
 
     def close(self) -> None:
@@ -224,12 +224,12 @@ class AudioWriter(AudioSink):
         finally:
             self._part.unlink(missing_ok=True)
 
-    def _require_whole(self) -> None:
+    def _raise_if_failed(self) -> None:
         if self._bytes.problem is not None:
             raise write_error(self.path, _reason(self._bytes.problem)) from self._bytes.problem
 
 
-class _Bytes(FileIO):
+class _ErrorRecordingFile(FileIO):
     """The file that libsndfile writes to. Keeps the system's error, which libsndfile does not report.
 
     problem  the first error; the file does not grow after it, since it would have a gap

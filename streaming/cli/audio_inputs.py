@@ -63,7 +63,7 @@ def open_audio_inputs(
     by_source: dict[str, dict[str, Channels]] = {}
     paths: list[Path] = []
     for route in routes.values():
-        path, number = _file(route, source)
+        path, number = _route_file(route, source)
         if path.suffix.lower() in READABLE:
             arrays |= read_arrays(path, [route.name])
             paths.append(path)
@@ -131,7 +131,7 @@ def _require_channels(reader: AudioSource, channels_by_input: Mapping[str, Chann
             )
 
 
-def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
+def _route_file(route: Route, source: Path | None) -> tuple[Path, int | None]:
     """Return the file and the channel of a route; an existing file whose name ends like a channel has precedence."""
     if route.channel is not None and Path(f"{route.source}:{route.channel}").exists():
         return Path(f"{route.source}:{route.channel}"), None

@@ -98,13 +98,13 @@ def as_options(parameter: str, example: Any = None) -> str:
         return option.replace("--", "--no-", 1)
     if isinstance(example, Mapping):
         mapping = cast("Mapping[str, Any]", example)
-        pairs = [f"{name}={_value(value)}" for name, value in mapping.items()]
+        pairs = [f"{name}={_mapping_value_text(value)}" for name, value in mapping.items()]
         return " ".join(f"{option} {quote(pair)}" for pair in pairs or ["none"])
     return f"{option} {quote(str(example))}"
 
 
-def _value(value: Any) -> str:
-    """Return a value of a mapping: ``2:T`` for the axis 2 with its symbol."""
+def _mapping_value_text(value: Any) -> str:
+    """Return a value of a mapping as text: ``2:T`` for the axis 2 with its symbol."""
     if not isinstance(value, Mapping):
         return str(value)
     return ",".join(f"{axis}:{symbol}" for axis, symbol in cast("Mapping[Any, Any]", value).items())

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from streaming.client.errors import ClientError
 from streaming.client.remote_stream import RETRYABLE_CODES, RemoteStream
 from streaming.client.websocket import ClientSocket, open_socket
-from streaming.errors import only_one
+from streaming.errors import unwrap_single_error
 from streaming.protocol import PATH
 from streaming.protocol.messages import Hello, Message, read_message, write_message
 from streaming.protocol.opus import SKIP_SAMPLES
@@ -226,7 +226,7 @@ async def connect(
                 yield stream
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            failed = only_one(group)
+            failed = unwrap_single_error(group)
             if isinstance(failed, BaseExceptionGroup):
                 raise
     if failed is not None:

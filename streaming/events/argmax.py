@@ -38,7 +38,7 @@ class Argmax(ClassDetector[_State]):
     Raises      InputError: a parameter is not valid
 
     Of equal values, the first is the best. Shorter runs are ignored: the previous class continues. The last class
-    lasts to the end of the sound. The score is the mean value of the class.
+    lasts to the end of the audio. The score is the mean value of the class.
     """
 
     def __init__(

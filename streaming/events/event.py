@@ -1,4 +1,4 @@
-"""Event: a segment, keyword, text or class in the outputs of a model, with its times in the sound."""
+"""Event: a segment, keyword, text or class in the outputs of a model, with its times in the audio."""
 
 from dataclasses import asdict
 
@@ -7,13 +7,13 @@ from pulse.support.record import record
 
 @record
 class Event:
-    """An event between two times of the sound.
+    """An event between two times of the audio.
 
-    start_s  seconds in the sound of the model's input: frame j of an output begins at j/rate
+    start_s  seconds in the audio of the model's input: frame j of an output begins at j/rate
     end_s    likewise; None if only the start is known yet
     label    speech, a keyword, a class, or text
     score    the mean probability, or a score defined by the detector
-    known_s  seconds of sound that a stream needs before the event is known, the model's delay and the rest of a pulse
+    known_s  seconds of audio that a stream needs before the event is known, the model's delay and the rest of a pulse
              included
     """
 

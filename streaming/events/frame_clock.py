@@ -1,4 +1,4 @@
-"""FrameClock: the time of an output's frame in the sound, and when the frame is known."""
+"""FrameClock: the time of an output's frame in the audio, and when the frame is known."""
 
 from fractions import Fraction
 from math import ceil
@@ -50,11 +50,11 @@ class FrameClock:
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
 
     def time_s(self, frame: Fraction | int) -> float:
-        """Return the time at which a frame begins in the sound, without the delay."""
+        """Return the time at which a frame begins in the audio, without the delay."""
         return float(Fraction(frame) / self.rate_hz)
 
     def known_s(self, frame: int) -> float:
-        """Return the length of sound that a stream has received when it returns this frame; frames count from 0."""
+        """Return the length of audio that a stream has received when it returns this frame; frames count from 0."""
         pulses = -(-(frame + 1 + self.delay_frames) // self.pulse_frames)
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 

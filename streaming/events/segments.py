@@ -60,7 +60,7 @@ class Segments(Detector[_State]):
     min_speech_s     a shorter segment is dropped
     min_silence_s    a shorter silence does not end a segment
     onset            what ``min_speech_s`` measures: ``length``, the segment; ``run``, its first frames, all speech
-    pad_before_s     padding before, limited by the previous segment and the start of the sound
+    pad_before_s     padding before, limited by the previous segment and the start of the audio
     pad_after_s      padding after; at most ``min_silence_s``
     max_s            a segment that is this long, without padding, is cut; None: never
     split_silence_s  it is cut in its longest silence of at least this length, which is left out; None, or if there
@@ -73,7 +73,7 @@ class Segments(Detector[_State]):
 
     A silence begins with a frame below ``off_threshold``, ends with one at or above ``threshold``, and ends the
     segment at the first frame below ``off_threshold`` with which it is long enough. Durations are rounded up to whole
-    frames. A segment that has not ended ends with the sound. A cut is made at a frame of speech, and not padded. The
+    frames. A segment that has not ended ends with the audio. A cut is made at a frame of speech, and not padded. The
     score is the mean probability, without padding.
     """
 

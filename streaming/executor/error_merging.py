@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from streaming.errors import only_one
+from streaming.errors import unwrap_single_error
 
 
 def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
@@ -16,7 +16,7 @@ def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -
     if not others:
         return error
     if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
-        return only_one(
+        return unwrap_single_error(
             BaseExceptionGroup("errors of sources, raised after the last output was taken", others)
         )
     for other in others:

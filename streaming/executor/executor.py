@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
 from streaming.blocks.input_blocks import InputBlock
-from streaming.errors import ExecutorError, only_one
+from streaming.errors import ExecutorError, unwrap_single_error
 from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.executor_statistics import ExecutorStatistics, StreamCounters, total_statistics
@@ -175,7 +175,7 @@ class Executor(NotCopyable):
             # No task is left, so the group need not see an error of the body, which it would wrap.
             await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
         except BaseException as other:
-            single = only_one(other)
+            single = unwrap_single_error(other)
             if isinstance(single, Exception) or not failed:
                 leaving = single
         self._sweep()

@@ -10,7 +10,7 @@ import anyio.lowlevel
 
 from pulse.facts import Array
 from streaming.blocks.input_blocks import InputBlock
-from streaming.errors import ExecutorError, only_one
+from streaming.errors import ExecutorError, unwrap_single_error
 from streaming.executor.engine import PulseQueue
 from streaming.executor.executor_statistics import StreamCounters
 from streaming.executor.stream_steps import StreamSteps
@@ -68,7 +68,7 @@ class Flow:
                         await self._accept(block)
                 self._exhausted = True
         except Exception as error:
-            self._error = only_one(error)
+            self._error = unwrap_single_error(error)
             self._exhausted = True
         finally:
             if not self._exhausted:

@@ -128,7 +128,7 @@ class Fleet:
         """End all workers, holders and the control; streams are cut. Raises InputError: the control does not answer."""
         control = self._control()
         try:
-            self._answer(control.end.remote())
+            _answer_of(control.end.remote())
         except (RayActorError, GetTimeoutError) as error:
             raise InputError(
                 f"the control of the fleet {self.name} does not answer: {error}; try again"
@@ -150,7 +150,7 @@ class Fleet:
         until_s = time.monotonic() + CONTROL_TIMEOUT_S
         while True:
             try:
-                return self._answer(self._control().call.remote(method, *arguments))
+                return _answer_of(self._control().call.remote(method, *arguments))
             except (RayActorError, GetTimeoutError) as error:
                 if time.monotonic() > until_s:
                     raise InputError(
@@ -166,13 +166,15 @@ class Fleet:
                 f"no fleet is called {self.name!r} in this cluster; start it with pulse fleet deploy"
             ) from None
 
-    def _answer(self, call: Any) -> Any:
-        try:
-            return ray.get(call, timeout=CALL_TIMEOUT_S)
-        except RayTaskError as error:
-            if isinstance(error.cause, InputError):
-                raise InputError(str(error.cause)) from None
-            raise
+
+def _answer_of(call: Any) -> Any:
+    """Return the answer of an actor. Raises InputError: the actor raised it."""
+    try:
+        return ray.get(call, timeout=CALL_TIMEOUT_S)
+    except RayTaskError as error:
+        if isinstance(error.cause, InputError):
+            raise InputError(str(error.cause)) from None
+        raise
 
 
 def _table_of(namespace: str) -> FleetTable:

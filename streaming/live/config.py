@@ -9,7 +9,7 @@ from streaming.native.filters import QUALITIES
 from streaming.policies import DEVICE_POLICIES
 
 MAX_BLOCK_S = 10
-"""A longer block is an error: it would delay the sound by as much."""
+"""A longer block is an error: it would delay the audio by as much."""
 ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
 
 
@@ -79,7 +79,7 @@ class EngineConfig:
     quality         resampling quality: ``low``, ``medium`` or ``high``
     output          the name of the output to play; the first that is sound if None
     records         whether Python also gets all outputs of each pulse
-    reserve_frames  the minimum delay of the sound, in frames of the model, for longer delays of other programs
+    reserve_frames  the minimum delay of the audio, in frames of the model, for longer delays of other programs
     virtual_clock   whether ``Pipeline.set_time`` sets the time
     """
 

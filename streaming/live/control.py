@@ -55,18 +55,18 @@ class Control:
     def muted(self, value: bool) -> None:
         with self._lock:
             self._muted = value
-            self._fade()
+            self._set_target_gains()
 
     @property
     def bypassed(self) -> bool:
-        """Whether the input is played instead, with the delay of the model's sound; the model keeps running."""
+        """Whether the input is played instead, with the delay of the model's output; the model keeps running."""
         return self._bypassed
 
     @bypassed.setter
     def bypassed(self, value: bool) -> None:
         with self._lock:
             self._bypassed = value
-            self._fade()
+            self._set_target_gains()
 
     def snapshot(self) -> list[bytes]:
         """Return the states of all streams at one moment, each as from ``State.snapshot``.
@@ -79,7 +79,7 @@ class Control:
                 with self._pipeline.python_lock:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
-            self._command(cb.SAVE, memory)
+            self._run_command(cb.SAVE, memory)
             return instances.make_snapshots(memory, self._pipeline.control_block.saved_state_pulses)
 
     def restore(self, snapshots: list[bytes]) -> None:
@@ -99,8 +99,8 @@ class Control:
     def swap(self, program: Program, prime_s: float = PRIME_S) -> None:
         """Switch to another program without a gap.
 
-        Both programs run for ``prime_s`` seconds of sound, or for the delay of the pipeline if that is longer: if the
-        new one remembers no more, its memory is then filled with real frames. Then the sound crossfades within one
+        Both programs run for ``prime_s`` seconds of audio, or for the delay of the pipeline if that is longer: if the
+        new one remembers no more, its memory is then filled with real frames. Then the audio crossfades within one
         pulse. Until then, both use processor time.
         Raises InputError: the pulse, inputs or outputs differ, or the delay exceeds the pipeline's memory
         """
@@ -133,7 +133,7 @@ class Control:
                 )
             frames = max(round(prime_s * pipeline.stream_config.rate_hz), pipeline.model_delay_frames)
             try:
-                self._command(cb.SWAP, instances.memory, -(-frames // program.pulse) + 1)
+                self._run_command(cb.SWAP, instances.memory, -(-frames // program.pulse) + 1)
             finally:
                 pipeline.set_successors(instances)
 
@@ -148,9 +148,9 @@ class Control:
         Raises PulseError: no pulse ends in time
         """
         with self._lock, nullcontext() if self._pipeline.native else self._pipeline.python_lock:
-            self._command(cb.RESTART, self._pipeline.control_block.words)
+            self._run_command(cb.RESTART, self._pipeline.control_block.words)
 
-    def _fade(self) -> None:
+    def _set_target_gains(self) -> None:
         gains = self._pipeline.memory.gains
         gains.wanted_model = 0.0 if self._muted or self._bypassed else 1.0
         gains.wanted_bypass = 1.0 if self._bypassed and not self._muted else 0.0
@@ -163,16 +163,16 @@ class Control:
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
         """Load new memory into all states; states in Python restart, or restore snapshots."""
         if self._pipeline.native:
-            self._command(cb.LOAD, memory, pulses)
+            self._run_command(cb.LOAD, memory, pulses)
             return
         with self._pipeline.python_lock:
             for index, state in enumerate(self._pipeline.instances.states):
                 state.reset()
                 if snapshots:
                     state.restore(snapshots[index])
-            self._command(cb.LOAD, memory, pulses)
+            self._run_command(cb.LOAD, memory, pulses)
 
-    def _command(self, command: int, memory: Array, pulses: int = 0) -> None:
+    def _run_command(self, command: int, memory: Array, pulses: int = 0) -> None:
         """Run a command, which uses this memory until it is done. Raises PulseError: it was not done.
 
         On return or on any exception, Ctrl-C included, the command is either done or withdrawn.

@@ -28,7 +28,7 @@ from streaming.native.control_block import IN_CALLBACK, control_at
 BLOCK_S = 0.01
 """The length of a block if none is given."""
 NO_DEVICE_NAME = "nowhere"
-"""The name of the output device if the sound is discarded."""
+"""The name of the output device if the audio is discarded."""
 POLL_S = 0.0001
 """The seconds between two checks of a pipeline that is not ready yet."""
 
@@ -37,8 +37,8 @@ class FileHost:
     """A host whose device plays an audio file and records the output; see ``host.Host``.
 
     source        the file that replaces the microphone, played once; then the run ends
-    target        the file for the played sound, from the first block on: it includes the delay of the live run, and is
-                  that much longer. None: the sound is discarded. If it cannot be written, the run continues; what was
+    target        the file for the played audio, from the first block on: it includes the delay of the live run, and is
+                  that much longer. None: the audio is discarded. If it cannot be written, the run continues; what was
                   written so far is kept, and the error is raised at the end
     encoding      the encoding of the target, such as float or pcm_24; the source's if None
     pace          speed relative to real time; None: as fast as the model computes, so that it is never late, and as
@@ -145,7 +145,7 @@ class FileStream(NotCopyable):
         self._thread.start()
 
     def stop(self, limit_s: float) -> bool:
-        """Stop the callbacks; the sound played until then is written. Return whether the last callback has ended."""
+        """Stop the callbacks; the audio played until then is written. Return whether the last callback has ended."""
         self.stops.set()
         if self._thread.ident is not None:
             self._thread.join(limit_s)
@@ -179,7 +179,7 @@ class FileStream(NotCopyable):
                 return
 
     def _write(self, played: Samples, start: int) -> None:
-        """Write the sound played from frame ``start`` to the end, as long as nothing is missing."""
+        """Write the audio played from frame ``start`` to the end, as long as nothing is missing."""
         if self._writer is not None and self._host.problem is None:
             with self._note_problems():
                 self._writer.write(played[: self._end() - start])
@@ -201,7 +201,7 @@ class FileStream(NotCopyable):
             self._host.problem = self._host.problem or error
 
     def _blocks(self) -> Iterator[Samples]:
-        """Yield the blocks of the file and, if sound is played, silence until its end has been played."""
+        """Yield the blocks of the file and, if audio is played, silence until its end has been played."""
         size, channels = self._frames, self._request.channels_in
         waiting = np.zeros((0, channels), np.float32)
         for piece in self._reader:

@@ -23,7 +23,7 @@ class Instances(NotCopyable):
     program     a program whose streaming inputs are sound
     sound       the output to play; None for none
     constants   the inputs that do not stream, by name
-    delay       the delay of the sound in frames, the model's own delay included
+    delay       the delay of the audio in frames, the model's own delay included
     Raises      InputError: another input streams, or the delay is too short
     """
 
@@ -43,7 +43,7 @@ class Instances(NotCopyable):
         conversion_delay = sound.delay if sound is not None else 0
         if delay < conversion_delay:
             raise InputError(
-                f"{program.model.title}: delays the sound by {conversion_delay} frames, "
+                f"{program.model.title}: delays the audio by {conversion_delay} frames, "
                 f"but the pipeline reserves {delay}; start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)

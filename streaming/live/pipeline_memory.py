@@ -30,7 +30,7 @@ from streaming.native.pulse_loop import pump, run_pulse
 from streaming.policies import DEVICE_POLICIES
 
 RING_S = 4.0
-"""The seconds of sound that the ring on either side holds."""
+"""The seconds of audio that the ring on either side holds."""
 MIN_ARRIVAL_TIMES = 1024
 """The minimum number of arrival times that are kept."""
 MIN_BLOCK_FRAMES = 16
@@ -53,7 +53,7 @@ class Histograms:
 class PipelineMemory(NotCopyable):
     """The control block of a pipeline, and the arrays that it points to.
 
-    model_delay_frames  the delay of the sound, in frames of the model
+    model_delay_frames  the delay of the audio, in frames of the model
     input_ring   the ring of input; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
     slots        the pulse being computed: the samples of each stream and input, as in a packed pulse

@@ -155,7 +155,7 @@ def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> No
 
 @device
 def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
-    """Copy the played sound, including silence, to the ring of played sound; only the end of a long block."""
+    """Copy the played audio, including silence, to the ring of played audio; only the end of a long block."""
     channels, capacity = control.out_channels, control.out_ring_frames
     kept = min(frames, capacity)
     excess = frames - kept

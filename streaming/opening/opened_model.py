@@ -68,14 +68,14 @@ class OpenedModel:
         Raises PulseError: it does not stream, or its metadata has no valid rate
         """
         if not model.defines_pulse:
-            model.typed_model.find_symbol(model.symbol)
+            model.decluttered_model.find_symbol(model.symbol)
         rate, origin = _choose_rate(model, rate_hz, builtin)
         return cls(model, rate, origin, pulse, options)
 
     @property
-    def typed_model(self) -> "TypedModel":
+    def decluttered_model(self) -> "TypedModel":
         """The decluttered model."""
-        return self.model.typed_model
+        return self.model.decluttered_model
 
     @property
     def title(self) -> str:
@@ -248,7 +248,7 @@ def _takes_sound(model: LoadedModel) -> bool:
         program = model.pulsify() if model.program is None else model.program
         ports = [port for port in program.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
-    typed, symbol = model.typed_model, model.symbol
+    typed, symbol = model.decluttered_model, model.symbol
     stream = typed.find_symbol(symbol)
     facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
     return bool(facts) and all(

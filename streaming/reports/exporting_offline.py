@@ -72,7 +72,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
     choice   the lengths of the proof; None for no proof
     Raises   WriteError: an op cannot be written; InputError: a folder of this name exists, or cannot be written
     """
-    archive = opened.typed_model.to_nnef()
+    archive = opened.decluttered_model.to_nnef()
     proof, reason, skipped = None, "", choice is None or not has_tract()
     if choice is None:
         reason = f"none ({spell('check', False)})"
@@ -80,7 +80,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
         reason = "none (pip install 'pulse-stream[tract]')"
     else:
         try:
-            proof = check_offline(archive, opened.typed_model, choice.lengths, choice.seed)
+            proof = check_offline(archive, opened.decluttered_model, choice.lengths, choice.seed)
         except NotProvedError as error:
             reason = str(error)
     is_proved = skipped or (proof is not None and proof.divergence is None)

@@ -127,7 +127,7 @@ class Connection(NotCopyable):
         }
 
     def send_successors(self) -> None:
-        """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
+        """After the servers change, tell the client which ones would resume its stream."""
         if self._placement is not None and self.stream is not None:
             self._outbox.push({"type": "servers", **self._successors(self._placement)})
 
@@ -152,7 +152,7 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
-            checkpoint = await self._load(model.name, hello)
+            checkpoint = await self._load_checkpoint(model.name, hello)
             worker = self._admission.worker(model)
             conversion = model.conversion(hello)
             self._rate_limiter = RateLimiter(self._limits, conversion.client_hz)
@@ -192,7 +192,7 @@ class Connection(NotCopyable):
             return Hello.of_message(read_message(text))
         raise ProtocolError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
 
-    async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
+    async def _load_checkpoint(self, model: str, hello: Hello) -> Checkpoint | None:
         """Return the checkpoint from which the stream continues.
 
         Raises ProtocolError: the stream cannot be resumed here

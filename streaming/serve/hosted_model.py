@@ -42,7 +42,7 @@ class HostedModel(NotCopyable):
 
     program  the compiled model
     rate_hz  frames of its symbol per second; None if unknown
-    save_s   seconds of sound between two checkpoints of a stream; None for no checkpoints. With them, lanes step alone
+    save_s   seconds of audio between two checkpoints of a stream; None for no checkpoints. With them, lanes step alone
     Raises   InputError: an input that does not stream, a type that cannot be sent, an unsuitable detector
     """
 
@@ -117,7 +117,7 @@ class HostedModel(NotCopyable):
         )
 
     def conversion(self, hello: Hello) -> SoundConversion:
-        """Return the conversion between the sound of a client and that of the model.
+        """Return the conversion between the audio of a client and that of the model.
 
         Raises ProtocolError: the model does not take the client's rate or format
         """

@@ -96,7 +96,7 @@ class ServerSettings:
     budget               the fraction of each thread that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              seconds that streams may continue when the server ends
     checkpoints          a folder of checkpoints, which several servers may share; None for no checkpoints
-    checkpoint_s         seconds of sound between two checkpoints of a stream
+    checkpoint_s         seconds of audio between two checkpoints of a stream
     keep_s               seconds that a checkpoint is kept after its stream is lost
     limits               the limits for clients
     """

@@ -1,4 +1,4 @@
-"""Report of a statistics file: a description of the run, its times, and the worst intervals."""
+"""The report of a statistics file: a description of the run, its times, and the worst intervals."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -40,17 +40,19 @@ class WorstInterval:
     events: tuple[str, ...]
 
 
-def worst(stats: RecordedRun, count: int = MAX_WORST) -> list[WorstInterval]:
+def worst_intervals(stats: RecordedRun, count: int = MAX_WORST) -> list[WorstInterval]:
     """Return the worst intervals in order of time. Those with problems are chosen first, then the slowest."""
 
     def badness(interval: IntervalStatistics) -> tuple[bool, float]:
         return any(group_count(interval.new, name) for name in GROUPS), interval.total.max_us
 
     intervals = sorted(stats.intervals, key=badness, reverse=True)[:count]
-    return [_moment(stats, interval) for interval in sorted(intervals, key=lambda interval: interval.at_s)]
+    return [
+        _worst_interval(stats, interval) for interval in sorted(intervals, key=lambda interval: interval.at_s)
+    ]
 
 
-def _moment(stats: RecordedRun, interval: IntervalStatistics) -> WorstInterval:
+def _worst_interval(stats: RecordedRun, interval: IntervalStatistics) -> WorstInterval:
     begin_s = interval.at_s - interval.span_s
     return WorstInterval(
         begin_s,
@@ -65,7 +67,7 @@ def _moment(stats: RecordedRun, interval: IntervalStatistics) -> WorstInterval:
 
 @record
 class StatsReport(Report):
-    """The report of a statistics file: all but its single intervals."""
+    """The report of a statistics file: without the individual intervals."""
 
     stats: RecordedRun
 
@@ -77,7 +79,7 @@ class StatsReport(Report):
             Pairs([run, *LiveReport(stats.header.setup, stats.statistics).pairs()]),
             _times_table(stats.statistics),
             _delay_table(stats.statistics.delay),
-            _worst_table(worst(stats)),
+            _worst_table(worst_intervals(stats)),
         ]
 
     def values(self) -> dict[str, Any]:
@@ -95,7 +97,7 @@ class StatsReport(Report):
                 "stages": [{"stage": name, "seconds": seconds} for name, seconds in statistics.delay.stages],
             },
             "histogram": stats.times["total"].histogram(),
-            "worst": worst(stats),
+            "worst": worst_intervals(stats),
             "problems": find_problems(header.setup, statistics),
         }
 
@@ -120,15 +122,15 @@ def _delay_table(delay: DelayBreakdown) -> Table:
     return Table("end-to-end delay", ("", "", ""), rows, (1,))
 
 
-def _worst_table(moments: Sequence[WorstInterval]) -> Table:
+def _worst_table(intervals: Sequence[WorstInterval]) -> Table:
     rows = [
         [
-            f"{moment.clock:%Y-%m-%d %H:%M:%S}",
-            span(moment.at_s),
-            duration(moment.p99_us / 1e6),
-            duration(moment.longest_us / 1e6),
-            "; ".join(filter(None, [describe_counters(moment.new), *moment.events])),
+            f"{interval.clock:%Y-%m-%d %H:%M:%S}",
+            span(interval.at_s),
+            duration(interval.p99_us / 1e6),
+            duration(interval.longest_us / 1e6),
+            "; ".join(filter(None, [describe_counters(interval.new), *interval.events])),
         ]
-        for moment in moments
+        for interval in intervals
     ]
-    return Table("worst moments", ("clock", "after", "p99", "max", "what happened"), rows, (1, 2, 3))
+    return Table("worst intervals", ("clock", "after", "p99", "max", "what happened"), rows, (1, 2, 3))

@@ -58,7 +58,7 @@ class VirtualHost:
         self._random = np.random.default_rng(seed)
 
     def run(self, captured: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
-        """Feed sound to the input, block by block, and return the sound played meanwhile: [frames, channels_out].
+        """Feed audio to the input, block by block, and return the audio played meanwhile: [frames, channels_out].
 
         captured  [frames, channels_in], or [frames] for one channel
         blocks    the frames of each block, or a cycle of block sizes; the run's block size if None
@@ -75,7 +75,7 @@ class VirtualHost:
         return np.concatenate(pieces)
 
     def tick(self, captured: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:
-        """Advance the clock until a block is full, make the device's call, and return the sound played meanwhile.
+        """Advance the clock until a block is full, make the device's call, and return the audio played meanwhile.
 
         captured  [frames, channels_in]
         flags     PortAudio's flags, see ``callback_signature``

@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
 from tests.agreement import assert_close
 from tests.pulse.onnx.write.file_proof import read_metadata, reopen

@@ -13,7 +13,7 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.pulsify.driver import pulsify
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from tests.agreement import Expected
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import all_cases

@@ -10,7 +10,7 @@ from pulse.errors import WriteError
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.program.program import Program
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from tests.backends import BACKENDS
 from tests.invariants.backends import backends
 from tests.invariants.graphs import feeds, random_pulsed, shortest

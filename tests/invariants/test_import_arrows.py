@@ -27,7 +27,7 @@ ALLOWED = {
     "pulse.jit.compiled": {"threading"},  # a lock: two threads may ask for one function at once
     "pulse.jit.events": {"threading"},  # a lock: one thread may set an event that another one closes
     # a lock: PyTorch's exporter changes the process, so one export runs at a time
-    "pulse.torch": {"threading"},
+    "pulse.torch.module_loading": {"threading"},
     "pulse.torch.own_thread": {"threading"},  # which thread asks: others are answered during an export
     "pulse.program.machine.team": {"threading"},  # the threads that share long steps
     "pulse.program.specialise.specialised_kernels": {"time"},  # after which nothing more is compiled

@@ -10,7 +10,7 @@ from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from tests.invariants.backends import backends
 from tests.invariants.distinct_cases import distinct_cases
 from tests.invariants.operator_cases import Runners, takes_softplus

@@ -47,7 +47,7 @@ def test_all_functions_give_a_typed_model() -> None:
     typed_models = [
         front.gain(2.0),
         pulse.chain(sketch_model(), sketch_model()),
-        pulse.load(sketch_model()).typed_model,
+        pulse.load(sketch_model()).decluttered_model,
     ]
     assert {type(model) for model in typed_models} == {TypedModel}
     assert type(pulse.load(sketch_model()).pulsify(4)) is PulsedModel

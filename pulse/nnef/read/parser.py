@@ -76,23 +76,9 @@ class _Parser:
 
     def __init__(self, text: str, title: str) -> None:
         self._title = title
-        self._tokens = self._split(text)
+        self._tokens = _split_into_tokens(text)
         self._position = 0
         self._depth = 0
-
-    def _split(self, text: str) -> list[Token]:
-        tokens: list[Token] = []
-        position, line = 0, 1
-        while position < len(text):
-            match = TOKEN.match(text, position)
-            assert match is not None
-            kind = match.lastgroup or ""
-            if kind != "skip":
-                tokens.append(Token(kind, match[0], line))
-            line += match[0].count("\n")
-            position = match.end()
-        tokens.append(Token("", "the end", line))
-        return tokens
 
     def _fail(self, line: int, reason: str) -> NoReturn:
         raise LoadError(f"{self._title}, line {line}: {reason}; see the grammar of NNEF 1.0.5")
@@ -386,3 +372,19 @@ ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t"}
 
 def _unquote(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), text[1:-1])
+
+
+def _split_into_tokens(text: str) -> list[Token]:
+    """Return the tokens of a text; the last one is its end."""
+    tokens: list[Token] = []
+    position, line = 0, 1
+    while position < len(text):
+        match = TOKEN.match(text, position)
+        assert match is not None
+        kind = match.lastgroup or ""
+        if kind != "skip":
+            tokens.append(Token(kind, match[0], line))
+        line += match[0].count("\n")
+        position = match.end()
+    tokens.append(Token("", "the end", line))
+    return tokens

@@ -9,7 +9,7 @@ from onnx import helper
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.syntax import Fragment
-from pulse.onnx.proto import ValueInfoProto
+from pulse.onnx.proto import GraphProto, ValueInfoProto
 from pulse.onnx.tensors import element_type
 from pulse.support.record import record
 
@@ -17,13 +17,54 @@ RunBody = Callable[[dict[str, NnefValue], GraphReader], dict[str, NnefValue]]
 
 
 @record(eq=False)
-class ScanArguments:
-    """The arguments of a scan: wires by the name that the body has for them."""
+class ScannedInput:
+    """A wire of which each iteration gets a part.
 
-    scanned: dict[str, tuple[NnefWire, int, int]]
+    wire   the whole wire
+    axis   the axis over which the scan iterates
+    chunk  the frames of a part; negative: from the end on
+    """
+
+    wire: NnefWire
+    axis: int
+    chunk: int
+
+    def count_iterations(self) -> int | None:
+        """Return the number of parts; None if the size of the axis is not known."""
+        size = self.wire.sizes[self.axis]
+        return None if size is None else -(-size // abs(self.chunk))
+
+
+@record
+class ScanOutput:
+    """A result of the body that the scan outputs.
+
+    name   its name in the body
+    kind   ``full``: the parts of all iterations, joined; else the value after the last one
+    axis   the axis along which parts are joined
+    chunk  the frames of a part; negative: the first iteration returns the end
+    """
+
+    name: str
+    kind: str
+    axis: int
+    chunk: int
+
+
+@record(eq=False)
+class ScanArguments:
+    """The arguments of a scan, by the name that the body has for them.
+
+    scanned  wires of which each iteration gets a part
+    full     wires that each iteration gets whole
+    states   the first value of each state, and the name of the result that is its next one
+    outputs  what the scan outputs, in order
+    """
+
+    scanned: dict[str, ScannedInput]
     full: dict[str, NnefWire]
     states: dict[str, tuple[NnefWire, str]]
-    outputs: list[tuple[str, str, int, int]]
+    outputs: list[ScanOutput]
 
 
 def read_scan(
@@ -34,20 +75,20 @@ def read_scan(
     timing  the timing of the file, if the scan is not inside another one
     Raises  LoadError: it takes several frames in each iteration, or its arguments do not fit its body
     """
-    arguments = _arguments(node, fragment)
+    arguments = _read_arguments(node, fragment)
     skip = node.integer("skip")
     if skip:
         arguments = _begin_later(node, arguments, skip)
-    iterations = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in arguments.scanned.values()}
+    iterations = {scanned.count_iterations() for scanned in arguments.scanned.values()}
     if iterations == {1}:
         return _inline_body(node, arguments, run, timing or StreamTiming())
-    if any(abs(chunk) != 1 for _, _, chunk in arguments.scanned.values()):
+    if any(abs(scanned.chunk) != 1 for scanned in arguments.scanned.values()):
         raise node.error(
             "it takes several frames in each iteration; one frame, or all of them, are supported"
         )
     if not arguments.scanned:
         raise node.error("it has no input to scan")
-    return _loop(node, arguments, run, skip)
+    return _read_loop(node, arguments, run, skip)
 
 
 def _begin_later(node: NodeReader, arguments: ScanArguments, skip: int) -> ScanArguments:
@@ -55,20 +96,15 @@ def _begin_later(node: NodeReader, arguments: ScanArguments, skip: int) -> ScanA
 
     Raises LoadError: it does not run forward, frame by frame
     """
-    if skip < 0 or any(chunk != 1 for _, _, chunk in arguments.scanned.values()):
+    if skip < 0 or any(scanned.chunk != 1 for scanned in arguments.scanned.values()):
         raise node.error(
             f"it skips {skip} iterations, which is supported only if it runs forward, frame by frame"
         )
     later = {
-        name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)
-        for name, (wire, axis, chunk) in arguments.scanned.items()
+        name: replace(scanned, wire=node.slice_axis(scanned.wire, scanned.axis, skip, None, f"{name}.later"))
+        for name, scanned in arguments.scanned.items()
     }
     return replace(arguments, scanned=later)
-
-
-def _count_iterations(wire: NnefWire, axis: int, chunk: int) -> int | None:
-    size = wire.sizes[axis]
-    return None if size is None else -(-size // abs(chunk))
 
 
 def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue]]:
@@ -82,31 +118,31 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
     return tuples
 
 
-def _name(node: NodeReader, value: NnefValue) -> str:
+def _require_name(node: NodeReader, value: NnefValue) -> str:
     """Return an identifier as tract writes it: without dots."""
     if not isinstance(value, str):
         raise node.error("names in a body must be strings")
     return value
 
 
-def _arguments(node: NodeReader, fragment: Fragment) -> ScanArguments:
+def _read_arguments(node: NodeReader, fragment: Fragment) -> ScanArguments:
     names = {parameter.name for parameter in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
     def inner_name(value: NnefValue, used_names: set[str]) -> str:
-        name = _name(node, value)
+        name = _require_name(node, value)
         inner = name if name in used_names else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         if inner not in used_names:
             raise node.error(f"the body {fragment.name} has no {name}")
         return inner
 
-    scanned: dict[str, tuple[NnefWire, int, int]] = {}
+    scanned: dict[str, ScannedInput] = {}
     for name, value, axis, chunk in _tuples(node, "scan", 4):
         wire = node.as_wire(value, "scan")
         scan_axis, step = node.as_integer(axis, "axis"), node.as_integer(chunk, "step")
         if not 0 <= scan_axis < wire.rank or step == 0:
             raise node.error(f"it iterates over axis {scan_axis} in steps of {step}")
-        scanned[inner_name(name, names)] = (wire, scan_axis, step)
+        scanned[inner_name(name, names)] = ScannedInput(wire, scan_axis, step)
     full = {inner_name(name, names): node.as_wire(value, "full") for name, value in _tuples(node, "full", 2)}
     states = {
         inner_name(name, names): (node.as_wire(value, "state"), inner_name(result, results))
@@ -116,9 +152,9 @@ def _arguments(node: NodeReader, fragment: Fragment) -> ScanArguments:
     if missing:
         raise node.error(f"the body's {sorted(missing)[0]} gets no value")
     outputs = [
-        (
+        ScanOutput(
             inner_name(name, results),
-            _name(node, kind),
+            _require_name(node, kind),
             node.as_integer(axis, "axis"),
             node.as_integer(chunk, "step"),
         )
@@ -127,14 +163,14 @@ def _arguments(node: NodeReader, fragment: Fragment) -> ScanArguments:
     return ScanArguments(scanned, full, states, outputs)
 
 
-def _result(node: NodeReader, results: dict[str, NnefValue], name: str) -> NnefWire:
+def _body_result(node: NodeReader, results: dict[str, NnefValue], name: str) -> NnefWire:
     value = results.get(name)
     if not isinstance(value, NnefWire):
         raise node.error(f"its body has no result {name}")
     return value
 
 
-def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
+def _unpack_single(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -143,68 +179,93 @@ def _inline_body(
 ) -> NnefWire | tuple[NnefWire, ...]:
     """Return a scan of one iteration: its body becomes part of the graph."""
     inside: dict[str, NnefValue] = dict(arguments.full)
-    inside |= {name: wire for name, (wire, _, _) in arguments.scanned.items()}
+    inside |= {name: scanned.wire for name, scanned in arguments.scanned.items()}
     for name, (initial, _) in arguments.states.items():
         inside[name] = timing.state(node, name, initial) or replace(initial, value=None)
     results = run(inside, node.graph)
     for name, (_, result) in arguments.states.items():
-        timing.keep(node, name, _result(node, results, result))
-    return _as_result([_result(node, results, name) for name, _, _, _ in arguments.outputs])
+        timing.keep(node, name, _body_result(node, results, result))
+    return _unpack_single([_body_result(node, results, output.name) for output in arguments.outputs])
 
 
-def _loop(
+def _read_loop(
     node: NodeReader, arguments: ScanArguments, run: RunBody, skip: int
 ) -> NnefWire | tuple[NnefWire, ...]:
+    """Return a scan over single frames, as a node of ONNX."""
     graph = node.graph.body()
     body = replace(node, graph=graph)
     inputs, inside = _inputs_of_body(node, body, arguments)
     results_of_body = run(inside, graph)
     results: list[NnefWire] = []
     for index, (_, result) in enumerate(arguments.states.values()):
-        wire = _result(node, results_of_body, result)
+        wire = _body_result(node, results_of_body, result)
         results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{index}"))
-    gathered: list[tuple[int, int]] = []
-    wires: list[NnefWire] = []
-    for index, (name, kind, axis, chunk) in enumerate(arguments.outputs):
-        wire = _result(node, results_of_body, name)
-        if kind == "full":
-            if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
-                raise node.error(f"its output {name} joins parts of axis {axis} that are not single frames")
-            wire = body.remove_axes(wire, [axis], f"output{index}")
-            gathered.append((axis, int(chunk < 0)))
-            wires.append(wire)
-    values = [wire for wire, _ in arguments.states.values()] + [
-        wire for wire, _, _ in arguments.scanned.values()
-    ]
+    wires = _frames_of_outputs(node, body, arguments, results_of_body)
     outputs = [
         helper.make_tensor_value_info(wire.name, element_type(wire.dtype), None)
         for wire in (*results, *wires)
     ]
     body_graph = helper.make_graph(graph.nodes, "body", inputs, outputs)
-    target = node.targets[0]
+    loop_wires = _wire_scan(node, arguments, body_graph, results, wires)
+    if skip:
+        axes = [output.axis if output.kind == "full" else None for output in arguments.outputs]
+        loop_wires = [
+            wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{index}")
+            for index, (wire, axis) in enumerate(zip(loop_wires, axes))
+        ]
+    return _unpack_single(loop_wires)
+
+
+def _frames_of_outputs(
+    node: NodeReader, body: NodeReader, arguments: ScanArguments, results_of_body: dict[str, NnefValue]
+) -> list[NnefWire]:
+    """Return the frame of each output that is joined, without its axis."""
+    frames: list[NnefWire] = []
+    for index, output in enumerate(arguments.outputs):
+        wire = _body_result(node, results_of_body, output.name)
+        if output.kind != "full":
+            continue
+        axis = output.axis
+        if not 0 <= axis < wire.rank or abs(output.chunk) != 1 or wire.sizes[axis] not in (1, None):
+            raise node.error(
+                f"its output {output.name} joins parts of axis {axis} that are not single frames"
+            )
+        frames.append(body.remove_axes(wire, [axis], f"output{index}"))
+    return frames
+
+
+def _wire_scan(
+    node: NodeReader,
+    arguments: ScanArguments,
+    body: GraphProto,
+    results: Sequence[NnefWire],
+    frames: Sequence[NnefWire],
+) -> list[NnefWire]:
+    """Add the node of ONNX; return its outputs in the order of the arguments.
+
+    results  the next value of each state in the body
+    frames   the frame of each output that is joined in the body
+    """
+    target, scanned = node.targets[0], arguments.scanned.values()
+    values = [wire for wire, _ in arguments.states.values()] + [
+        scanned_input.wire for scanned_input in scanned
+    ]
     ends = [node.graph.names.new(f"{target}.last{index}") for index in range(len(results))]
-    joined = [node.graph.names.new(f"{target}.joined{index}") for index in range(len(wires))]
+    joined = [node.graph.names.new(f"{target}.joined{index}") for index in range(len(frames))]
     node.graph.nodes.append(
         helper.make_node(
             "Scan",
             [wire.name for wire in values],
             [*ends, *joined],
             target,
-            body=body_graph,
+            body=body,
             num_scan_inputs=len(arguments.scanned),
-            scan_input_axes=[axis for _, axis, _ in arguments.scanned.values()],
-            scan_input_directions=[int(chunk < 0) for _, _, chunk in arguments.scanned.values()],
-            **_gather_attributes(gathered),
+            scan_input_axes=[scanned_input.axis for scanned_input in scanned],
+            scan_input_directions=[int(scanned_input.chunk < 0) for scanned_input in scanned],
+            **_gather_attributes([output for output in arguments.outputs if output.kind == "full"]),
         )
     )
-    loop_wires = _outputs(node, arguments, results, wires, ends, joined)
-    if skip:
-        axes = [axis if kind == "full" else None for _, kind, axis, _ in arguments.outputs]
-        loop_wires = [
-            wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{index}")
-            for index, (wire, axis) in enumerate(zip(loop_wires, axes))
-        ]
-    return _as_result(loop_wires)
+    return _output_wires(node, arguments, results, frames, ends, joined)
 
 
 def _inputs_of_body(
@@ -222,7 +283,8 @@ def _inputs_of_body(
             helper.make_tensor_value_info(names[name], element_type(initial.dtype), [*initial.sizes])
         )
         inside[name] = replace(initial, name=names[name], value=None)
-    for name, (wire, axis, _) in arguments.scanned.items():
+    for name, scanned in arguments.scanned.items():
+        wire, axis = scanned.wire, scanned.axis
         sizes = [size for index, size in enumerate(wire.sizes) if index != axis]
         inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
         frame = NnefWire(names[name], wire.dtype, tuple(sizes))
@@ -230,36 +292,42 @@ def _inputs_of_body(
     return inputs, inside
 
 
-def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return ONNX's attributes; a scan may gather nothing."""
-    if not gathered:
+def _gather_attributes(joined_outputs: Sequence[ScanOutput]) -> dict[str, Any]:
+    """Return ONNX's attributes; a scan may join nothing."""
+    if not joined_outputs:
         return {}
-    axes, directions = zip(*gathered)
-    return {"scan_output_axes": [*axes], "scan_output_directions": [*directions]}
+    return {
+        "scan_output_axes": [output.axis for output in joined_outputs],
+        "scan_output_directions": [int(output.chunk < 0) for output in joined_outputs],
+    }
 
 
-def _outputs(
+def _output_wires(
     node: NodeReader,
     arguments: ScanArguments,
     results: Sequence[NnefWire],
-    wires: Sequence[NnefWire],
+    frames: Sequence[NnefWire],
     ends: Sequence[str],
     joined: Sequence[str],
 ) -> list[NnefWire]:
+    """Return the outputs of a scan in the order of the arguments.
+
+    ends, joined  the names of the last values of states, and of joined frames
+    """
     states = [result for _, result in arguments.states.values()]
-    frames = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in arguments.scanned.values()}
-    count = next(iter(frames)) if len(frames) == 1 else None
+    iterations = {scanned.count_iterations() for scanned in arguments.scanned.values()}
+    count = next(iter(iterations)) if len(iterations) == 1 else None
     result_wires: list[NnefWire] = []
     full = 0
-    for name, kind, axis, _ in arguments.outputs:
-        if kind == "full":
-            sizes = [*wires[full].sizes]
-            sizes.insert(axis, count)
-            result_wires.append(NnefWire(joined[full], wires[full].dtype, tuple(sizes)))
+    for output in arguments.outputs:
+        if output.kind == "full":
+            sizes = [*frames[full].sizes]
+            sizes.insert(output.axis, count)
+            result_wires.append(NnefWire(joined[full], frames[full].dtype, tuple(sizes)))
             full += 1
             continue
-        if name not in states:
-            raise node.error(f"its output {name} is the last value of something that is not a state")
-        index = states.index(name)
+        if output.name not in states:
+            raise node.error(f"its output {output.name} is the last value of something that is not a state")
+        index = states.index(output.name)
         result_wires.append(replace(results[index], name=ends[index]))
     return result_wires

@@ -69,7 +69,7 @@ def encode_program(
             {"name": kernel.name, "module": kernel.function.__module__, "layout": layout_checksum(kernel)}
             for kernel in kernels
         ],
-        "special": list(program.specialised_kernels),
+        "specialised_kernels": list(program.specialised_kernels),
         "input_places": [_write_place(name, place) for name, place in program.input_places],
         "output_places": [_write_place(name, place) for name, place in program.output_places],
         "length_registers": [

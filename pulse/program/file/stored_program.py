@@ -76,7 +76,7 @@ class StoredProgram(KernelProgram):
         self.counters = tuple(map(_counter, record.records("counters")))
         self.fault_total_offset = record.optional_number("fault_total_offset")
         self.last_pulse_offset = record.optional_number("last_pulse_offset")
-        self.specialised_kernels = record.texts("special")
+        self.specialised_kernels = record.texts("specialised_kernels")
         kernels = [_kernel(kernel) for kernel in record.records("kernels")]
         self.kernel_names = [kernel.name for kernel in kernels]
         self.unlinked, self._kernel_of_row = _number_kernels(container, kernels, record.number("rows"))

@@ -25,7 +25,13 @@ MAX_STEPS = 6
 
 @record
 class FusedStep:
-    """One function; ``operand`` has the result's shape, or one number for each channel."""
+    """One elementwise function of a row.
+
+    kind       its name, as in ``Elementwise``
+    parameter  the number that it takes, if it is in ``ONE_PARAMETER``, or the limit of ``max`` and ``min``
+    operand    the tensor that ``add`` adds, of the result's shape; for ``prelu`` and ``mul_round``, one number for each
+               channel; None for other functions
+    """
 
     kind: str
     parameter: float = 0.0

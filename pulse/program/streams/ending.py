@@ -7,7 +7,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.pulsify.lengths import min_value_for
-from pulse.pulsify.limit import MAX_DISTANCE, allows_length
+from pulse.pulsify.stream_lengths import MAX_TRIED_LENGTHS, allows_length
 from pulse.support.record import record
 
 
@@ -61,8 +61,10 @@ def complete_inputs(
     first = _common_end(ports, [span or range(span.start, span.start + 1) for span in spans], totals)
     if all(spans) and allows_length(first, symbol, assumptions):
         return None
-    end = next((end for end in range(first, first + MAX_DISTANCE) if is_whole(end)), None)
-    whole = next((end for end in range(first - 1, max(-1, first - MAX_DISTANCE), -1) if is_whole(end)), None)
+    end = next((end for end in range(first, first + MAX_TRIED_LENGTHS) if is_whole(end)), None)
+    whole = next(
+        (end for end in range(first - 1, max(-1, first - MAX_TRIED_LENGTHS), -1) if is_whole(end)), None
+    )
     if end is None or whole is None:
         return None
     missing = {port.name: max(0, port.length.eval({symbol: end}) - totals[port.name]) for port in ports}

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from pulse.errors import LoadError
 from pulse.interface import Interface
-from pulse.pulsify.limit import longest_stream
+from pulse.pulsify.stream_lengths import longest_stream
 from pulse.rounding import Rounding
 from pulse.version import __version__
 

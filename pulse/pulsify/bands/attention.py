@@ -27,7 +27,7 @@ from pulse.pulsify.bands.relative_shift import (
 )
 from pulse.pulsify.bands.scores import hiding_conditions, trace_scores
 from pulse.pulsify.bands.static_wires import StaticWires
-from pulse.pulsify.limit import longest_stream
+from pulse.pulsify.stream_lengths import longest_stream
 from pulse.support.record import record
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork

@@ -19,11 +19,11 @@ from pulse.pulsify.bands.attention_refusals import (
     both_directions_help,
 )
 from pulse.pulsify.bands.mask_proof import MaskProof
-from pulse.pulsify.bands.mask_samples import Sample
+from pulse.pulsify.bands.mask_samples import MaskSample
 from pulse.pulsify.bands.pattern import PatternExtent
 from pulse.pulsify.bands.static_wires import value_at
 from pulse.pulsify.lengths import min_value_for
-from pulse.pulsify.limit import allows_length, longest_stream
+from pulse.pulsify.stream_lengths import allows_length, longest_stream
 from pulse.support.record import record
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph
@@ -56,7 +56,7 @@ class Band:
     """The bias of each pair of frames, in the layout of ``BandedAttention``.
 
     bias     the table of biases
-    back     how many frames before its own a frame sees
+    back     how many frames before its own a frame attends to
     limited  whether the band holds only up to the given longest stream
     """
 
@@ -99,7 +99,7 @@ class Mask:
     product: OutletId
     steps: Sequence[ScoreStep]
     context: int | None
-    _samples: dict[int, Sample] = field(default_factory=dict[int, Sample])
+    _samples: dict[int, MaskSample] = field(default_factory=dict[int, MaskSample])
 
     @property
     def rows(self) -> TDim:
@@ -125,7 +125,7 @@ class Mask:
             return self._causal(self.sample(largest), limit, largest)
         return self._accept_with_limit(candidate, max_rows, largest)
 
-    def _find_candidate(self, sample: Sample, largest: int) -> "SampledBand | None":
+    def _find_candidate(self, sample: MaskSample, largest: int) -> "SampledBand | None":
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
@@ -144,7 +144,9 @@ class Mask:
                         PatternExtent(period, sample.frames - period, MASKED),
                     )
                     steps = [(step.node, step.slot) for step in self.steps]
-                    return SampledBand(self._find(op), op, relative, proof.reason_to_doubt(steps, relative))
+                    return SampledBand(
+                        self._make_band(op), op, relative, proof.reason_to_doubt(steps, relative)
+                    )
         return None
 
     def _accept_with_limit(self, candidate: "SampledBand", max_rows: int | None, largest: int) -> Band:
@@ -195,14 +197,14 @@ class Mask:
                 largest_position = max(largest_position, math.ceil(number))
         return largest_position
 
-    def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
+    def _causal(self, sample: MaskSample, limit: int | None, largest: int) -> Band:
         """Return a band over all earlier frames, up to the longest possible stream."""
         _, ahead = sample.reach()
         if 2 * ahead >= sample.frames:
             raise NoBandError(BOTH_DIRECTIONS, both_directions_help())
         lengths = [length for length in (limit, self.context) if length is not None]
         if not lengths:
-            sinks = sample.sinks()
+            sinks = sample.sink_count()
             first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
                 f"every frame also attends to {first} of the stream, however long ago (sinks)"
@@ -220,24 +222,24 @@ class Mask:
             if period is not None:
                 op = BandedAttention(1.0, candidate.table(period, frames - 1, ahead), frames - 1)
                 if self._agrees_with(op, self.sample(frames), candidate is not sample):
-                    return replace(self._find(op), limited=limited)
+                    return replace(self._make_band(op), limited=limited)
         whole = self.sample(frames)
         if whole.frames != frames or whole.bias.size > MAX_MASK_ELEMENTS:
             raise NoBandError("its bias has no repeating pattern")
         op = BandedAttention(1.0, whole.table(frames, frames - 1, max(0, whole.reach()[1])), frames - 1)
         if not self._agrees_with(op, self.sample(max(1, frames * 2 // 3)), False):
             raise NoBandError("its bias depends on the length of the stream")
-        return replace(self._find(op), limited=limited)
+        return replace(self._make_band(op), limited=limited)
 
-    def _agrees_with(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
+    def _agrees_with(self, op: BandedAttention, other: MaskSample, relative: bool) -> bool:
         """Return whether the mask at another length agrees with the band."""
-        expected = Sample(op.full_bias(other.frames), False)
+        expected = MaskSample(op.full_bias(other.frames), False)
         if not relative:
             return other.agrees(expected.bias)
         return other.relative().agrees(expected.relative().bias)
 
-    def _find(self, op: BandedAttention) -> Band:
-        """Return the band. Raises NoBandError: a frame that should see nothing sees all."""
+    def _make_band(self, op: BandedAttention) -> Band:
+        """Return the band. Raises NoBandError: a frame that should attend to none attends to all."""
         samples = self._samples.values()
         if any(sample.has_blind_frame for sample in samples) and any(sample.finite for sample in samples):
             raise NoBandError(
@@ -246,10 +248,10 @@ class Mask:
             )
         return Band(op.bias, op.back)
 
-    def sample(self, frames: int) -> Sample:
+    def sample(self, frames: int) -> MaskSample:
         """Return the bias at the first length of at least this many frames. Raises NoBandError: not computable."""
         if frames not in self._samples:
-            self._samples[frames] = self._run(self._length(frames))
+            self._samples[frames] = self._compute_sample(self._length(frames))
         return self._samples[frames]
 
     def _length(self, frames: int) -> int:
@@ -264,7 +266,7 @@ class Mask:
             raise NoBandError("no length of the stream suits its mask")
         return length
 
-    def _run(self, length: int) -> Sample:
+    def _compute_sample(self, length: int) -> MaskSample:
         env = {self.symbol: length}
         fact = self.graph.fact(self.product)
         frames = self.rows.eval(env)
@@ -293,7 +295,7 @@ class Mask:
                     finite = True
                     x = _own(y, [value for slot, value in enumerate(inputs) if slot != step.slot])
                     np.copyto(x, -np.inf, where=masked)
-        return Sample(x, finite)
+        return MaskSample(x, finite)
 
     def longest(self) -> int | None:
         """Return the most rows of a stream that the model or the user allows; None: no limit, or it is too large."""

@@ -157,7 +157,7 @@ class MaskProof:
         elif op.keeps_order or isinstance(op, Transpose):
             pattern = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
-            pattern = self._look_up(op, inputs, facts)
+            pattern = _look_up(op, inputs, facts)
         elif isinstance(op, Concat):
             pattern = self._join(inputs, facts, op.axis - facts[0].rank)
         elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
@@ -259,21 +259,22 @@ class MaskProof:
 
         return _map(x, regroup, dict(zip(streams, targets)))
 
-    def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
-        """Look up entries of a stored table by an index that repeats."""
-        table, index = facts[0].value, inputs[1]
-        if table is None or table.dtype.kind not in "iufb" or op.axis or not index.is_steady:
-            return Pattern.unknown()
 
-        def entries(x: Interval) -> Interval:
-            low, high = (
-                float(np.clip(float(pick(np.asarray(bounds, np.float64))), -len(table), len(table) - 1))
-                for pick, bounds in ((np.min, x[0]), (np.max, x[1]))
-            )
-            rows = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
-            return exact_numbers(rows.min(axis=0)), exact_numbers(rows.max(axis=0))
+def _look_up(op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
+    """Look up entries of a stored table by an index that repeats."""
+    table, index = facts[0].value, inputs[1]
+    if table is None or table.dtype.kind not in "iufb" or op.axis or not index.is_steady:
+        return Pattern.unknown()
 
-        return function(entries, [index])
+    def entries(x: Interval) -> Interval:
+        low, high = (
+            float(np.clip(float(pick(np.asarray(bounds, np.float64))), -len(table), len(table) - 1))
+            for pick, bounds in ((np.min, x[0]), (np.max, x[1]))
+        )
+        rows = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
+        return exact_numbers(rows.min(axis=0)), exact_numbers(rows.max(axis=0))
+
+    return function(entries, [index])
 
 
 def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, int]) -> Pattern:

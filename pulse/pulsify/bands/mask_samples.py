@@ -14,7 +14,7 @@ MAX_COUNTEREXAMPLES = 16
 
 
 @record(eq=False)
-class Sample:
+class MaskSample:
     """The bias at one length, [A..., N, N], and whether a masked score is a finite number."""
 
     bias: Array
@@ -28,11 +28,11 @@ class Sample:
 
     @property
     def has_blind_frame(self) -> bool:
-        """Whether some frame sees nothing."""
+        """Whether some frame attends to no frame."""
         return bool((self.bias == -np.inf).all(axis=-1).any())
 
     def reach(self) -> tuple[int, int]:
-        """Return the most frames that any frame sees back and ahead."""
+        """Return how many frames any frame attends to at most, back and ahead."""
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         rows = np.flatnonzero(visible.any(1))
         if not rows.size:
@@ -40,19 +40,21 @@ class Sample:
         first, last = visible[rows].argmax(axis=1), self.frames - 1 - visible[rows, ::-1].argmax(axis=1)
         return int((rows - first).max()), int((last - rows).max())
 
-    def sinks(self) -> int:
-        """Return the number of first frames that every frame sees although the last skips some in between (sinks)."""
+    def sink_count(self) -> int:
+        """Return the number of sinks: first frames that all frames attend to, though the last skips some after them."""
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         last, half = ~visible[-1], self.frames // 2
         count = int(last.argmax()) if last.any() else 0
         return count if count < half and bool(visible[half:, :count].all()) and last[count:half].any() else 0
 
     def agrees(self, other: Array) -> bool:
-        """Return whether another bias is equal."""
-        return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
+        """Return whether another bias agrees within the tolerance."""
+        return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(
+            self._close_entries(other).all()
+        )
 
-    def _close(self, other: Array) -> NDArray[np.bool_]:
-        """Return a mask of the entries at which another bias is equal."""
+    def _close_entries(self, other: Array) -> NDArray[np.bool_]:
+        """Return a mask of the entries at which another bias agrees within the tolerance."""
         return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
 
     def period(self) -> int | None:
@@ -66,19 +68,20 @@ class Sample:
             shifted_sample = replace(self, bias=x[..., c:, c:])
             if shifted_sample.agrees(x[..., :-c, :-c]):
                 return c
-            unlike = ~shifted_sample._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(
-                axis=0
+            equal_rows = (
+                shifted_sample._close_entries(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c)
             )
-            counterexamples.append(c + int(unlike.argmax()))
+            differing_rows = ~equal_rows.all(axis=0)
+            counterexamples.append(c + int(differing_rows.argmax()))
         return None
 
-    def relative(self) -> "Sample":
+    def relative(self) -> "MaskSample":
         """Return each row minus its maximum, which a softmax ignores."""
         top = self.bias.max(axis=-1, keepdims=True)
         finite = self.bias[self.bias > -np.inf]
         size = float(np.abs(finite).max()) if finite.size else 0.0
         bias = self.bias - np.where(top > -np.inf, top, 0)
-        return Sample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
+        return MaskSample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
     def table(self, period: int, back: int, ahead: int) -> Array:
         """Return the bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.

@@ -193,7 +193,7 @@ def join_positions(
     table = patch.add_constant(f"{name}.positions", near)
     scores = wire(f"{name}.relative", MatMul(), [patch.tap(queries), table])[0]
     if relative_scores.pairs:
-        scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
+        scores = _transpose_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
     else:
         batch = graph.fact(relative_scores.shifted).shape[:-2]
         scores = _order_matrices(patch, scores, relative_scores.order, batch, name)
@@ -201,23 +201,23 @@ def join_positions(
     rows = fact.shape[-2]
     steps = wire(f"{name}.steps", Range(0, 1, rows, I64), [])[0]
     column = wire(f"{name}.column", AddAxis(1), [steps])[0]
-    positions = patch.add_constant(f"{name}.places", np.arange(width, dtype=np.int64))
+    places = patch.add_constant(f"{name}.places", np.arange(width, dtype=np.int64))
     size = patch.add_constant(f"{name}.width", np.array(width, np.int64))
-    last_distances = patch.add_constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
-    distances = wire(f"{name}.turned", Elementwise("sub"), [last_distances, column])[0]
-    index = wire(f"{name}.index", Elementwise("mod"), [distances, size])[0]
-    index = wire(f"{name}.indices", Expand(fact.shape), [index])[0]
-    more_q = wire(f"{name}.q_relative", GatherElements(fact.rank - 1), [scores, index])[0]
-    own_position = wire(f"{name}.own", Elementwise("mod"), [column, size])[0]
-    same = wire(f"{name}.same", Elementwise("equal"), [own_position, positions])[0]
-    more_k = wire(f"{name}.k_relative", Cast(fact.dtype), [same])[0]
+    last_distances = patch.add_constant(f"{name}.last_distances", np.arange(width, dtype=np.int64) + back)
+    distances = wire(f"{name}.distances", Elementwise("sub"), [last_distances, column])[0]
+    place = wire(f"{name}.place", Elementwise("mod"), [distances, size])[0]
+    index = wire(f"{name}.index", Expand(fact.shape), [place])[0]
+    extra_q = wire(f"{name}.q_relative", GatherElements(fact.rank - 1), [scores, index])[0]
+    own_place = wire(f"{name}.own_place", Elementwise("mod"), [column, size])[0]
+    same = wire(f"{name}.same", Elementwise("equal"), [own_place, places])[0]
+    extra_k = wire(f"{name}.k_relative", Cast(fact.dtype), [same])[0]
     operands: list[OutletId] = []
-    for side, more, letter in ((q, more_q, "q"), (k, more_k, "k")):
+    for side, extra, letter in ((q, extra_q, "q"), (k, extra_k, "k")):
         shape = patch.graph.fact(side).shape
         wide = (*shape[:-1], TDim.of(width))
-        if patch.graph.fact(more).shape != wide:
-            more = wire(f"{name}.{letter}_wide", Expand(wide), [more])[0]
-        operands.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, more])[0])
+        if patch.graph.fact(extra).shape != wide:
+            extra = wire(f"{name}.{letter}_wide", Expand(wide), [extra])[0]
+        operands.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, extra])[0])
     return operands[0], operands[1]
 
 
@@ -235,8 +235,8 @@ def _order_matrices(
     return patch.wire(f"{name}.relative_apart", Reshape((*batch, *shape[-2:])), [scores])[0]
 
 
-def _turn_pairs(patch: Patch, scores: OutletId, batch: Shape, name: str) -> OutletId:
+def _transpose_pairs(patch: Patch, scores: OutletId, batch: Shape, name: str) -> OutletId:
     """Transpose scores [rows, heads, n] to [A..., rows, n]."""
-    transposed = patch.wire(f"{name}.relative_turned", Transpose((1, 0, 2)), [scores])[0]
+    transposed = patch.wire(f"{name}.relative_transposed", Transpose((1, 0, 2)), [scores])[0]
     shape = patch.graph.fact(transposed).shape
     return patch.wire(f"{name}.relative_heads", Reshape((*batch, *shape[1:])), [transposed])[0]

@@ -90,11 +90,6 @@ class _While:
             node.function("cond"), self._facts(), node.scope, f"{node.wire_name}.condition"
         )
 
-    def _sources(self, model: TypedNetwork, names: Sequence[str]) -> dict[OutletId, int]:
-        """Return the inputs of a model -> the number of the variable."""
-        indices = {name: index for index, name in enumerate(names)}
-        return {outlet: indices[model.graph.label(outlet)] for outlet in model.graph.inputs}
-
     def wire(self) -> list[OutletId]:
         """Add the loop; return the outlets of the variables after it."""
         node = self._node
@@ -109,7 +104,7 @@ class _While:
     def _counters(self) -> dict[int, Counter]:
         body = self._body
         values = {index: self._node.graph.fact(outlet).value for index, outlet in enumerate(self._first)}
-        return counters(body, self._sources(body, self._function.inputs), values)
+        return counters(body, _sources(body, self._function.inputs), values)
 
     def _iterations(self) -> TDim:
         """Return how often the loop runs its body.
@@ -118,7 +113,7 @@ class _While:
         """
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
-        return iteration_count(condition, self._sources(condition, names), self._counters)
+        return iteration_count(condition, _sources(condition, names), self._counters)
 
     def _unroll_or_scan(self) -> list[OutletId]:
         """Return the loop unrolled or as a scan. Raises NotUnrolledError: it can be neither."""
@@ -144,7 +139,7 @@ class _While:
         Raises NotUnrolledError: a list is not written in the order of the iterations
         """
         node, body = self._node, self._body
-        sources = self._sources(body, self._function.inputs)
+        sources = _sources(body, self._function.inputs)
         own_sources = {variable: source for source, variable in sources.items()}
         lists: dict[int, OutletId] = {}
         states: dict[int, OutletId] = {}
@@ -247,8 +242,8 @@ class _While:
     def _loop_at_run_time(self) -> list[OutletId]:
         """Return an op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
-        outer = self._sources(body, self._function.inputs)
-        tested = self._sources(condition, node.functions.find(node.function("cond")).inputs)
+        outer = _sources(body, self._function.inputs)
+        tested = _sources(condition, node.functions.find(node.function("cond")).inputs)
         indices = sorted({*outer.values(), *tested.values()})
         states = [index for index in indices if not self._constant[index]]
         graph = TypedGraph()
@@ -275,3 +270,9 @@ class _While:
         outlets = wire(node.graph, node.wire_name, op, operands)
         values = dict(zip(states, outlets))
         return [values.get(index, first) for index, first in enumerate(self._first)]
+
+
+def _sources(model: TypedNetwork, names: Sequence[str]) -> dict[OutletId, int]:
+    """Return the inputs of a model -> the number of the variable."""
+    indices = {name: index for index, name in enumerate(names)}
+    return {outlet: indices[model.graph.label(outlet)] for outlet in model.graph.inputs}

@@ -186,15 +186,12 @@ class _Counted:
         unchanged: list[int] = []
         for index, outlet in enumerate(body.graph.outputs):
             before, after = self._facts[index].value, body.graph.fact(outlet).value
-            stays = self._is_input(body, outlet, index)
+            stays = _is_input(body, outlet, index)
             if index in known and before is not None and after is not None:
                 stays = stays or np.array_equal(before, after)
             if stays:
                 unchanged.append(index)
         return unchanged
-
-    def _is_input(self, body: TypedNetwork, outlet: OutletId, index: int) -> bool:
-        return body.graph.label(outlet) == f"in{index}"
 
     def _iterations(self, known: Collection[int], counting: Mapping[int, Counter]) -> TDim:
         """Return how often the loop runs its body, given the states that stay.
@@ -238,7 +235,7 @@ class _Counted:
         return (
             isinstance(node.op, Slice)
             and (node.op.axis, node.op.start, node.op.end, node.op.step) == (0, start, end, 1)
-            and self._is_input(body, node.inputs[0], index)
+            and _is_input(body, node.inputs[0], index)
         )
 
     def _reads(
@@ -262,3 +259,8 @@ class _Counted:
                 if start is not None:
                     reads[OutletId(reader.id)] = FramesRead(self._node.input(state), axis, start)
         return reads
+
+
+def _is_input(body: TypedNetwork, outlet: OutletId, index: int) -> bool:
+    """Return whether a wire of a body is its input of this number."""
+    return body.graph.label(outlet) == f"in{index}"

@@ -27,3 +27,11 @@ def steps_of(entry: Any) -> Sequence[LoopStep]:
             return [start + place for place in range(+stop - +start)]
         case _:
             return []
+
+
+def selected_axis(x: Any, entries: list[Any], place: int) -> int | None:
+    """Return the axis that an entry of an index selects from; None if other entries select by their values."""
+    if not all(isinstance(entry, int | slice) or entry is None or entry is ... for entry in entries):
+        return None
+    before, after = entries_of_axes(entries[:place]), entries_of_axes(entries[place:])
+    return x.dim() - len(after) if ... in before else len(before)

@@ -12,7 +12,7 @@ from typing import Any
 from pulse.torch.arguments import tensor_leaves
 from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
 from pulse.torch.replacements.loop_buffers import LoopBuffers, WrittenFrames
-from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, steps_of
+from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, selected_axis, steps_of
 from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop, LoopStep
 
 _MARK = "_pulse_loop_step"
@@ -24,22 +24,18 @@ class LoopTracer:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._unbound: dict[str, FrameLoop] = {}
+        self._loops_by_size: dict[str, FrameLoop] = {}  # open loops over unbound frames
         self.buffers = LoopBuffers(torch)
-        self._real: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._complex_as_pairs: dict[tuple[int, int], tuple[Any, Any]] = {}  # by id and version
         self._growing, self._first_frames = GrowingFrames(), FirstFrames()
-        self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}
+        self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}  # the slices for all steps
         self.all_loops: list[FrameLoop] = []
-        self._joined: set[int] = set()
+        self._finished_loops: set[int] = set()  # whose frames are joined
 
     @property
     def open_loops(self) -> list[FrameLoop]:
         """The loops whose frames are not joined."""
-        return [loop for loop in self.all_loops if loop.loop_index not in self._joined]
-
-    def _is_known_true(self, condition: Any) -> bool:
-        shapes = import_module("torch.fx.experimental.symbolic_shapes")
-        return shapes.statically_known_true(condition)
+        return [loop for loop in self.all_loops if loop.loop_index not in self._finished_loops]
 
     def begin(self, frames: Any, first: int = 0) -> FrameLoop:
         """Begin a loop over this number of frames, from a position on, and return it."""
@@ -99,9 +95,9 @@ class LoopTracer:
     def _pairs(self, value: Any) -> Any:
         """Return a complex tensor as pairs: the same tensor in all steps."""
         key = id(value), value._version
-        if key not in self._real:
-            self._real[key] = value, self._torch.view_as_real(value)
-        return self._real[key][1]
+        if key not in self._complex_as_pairs:
+            self._complex_as_pairs[key] = value, self._torch.view_as_real(value)
+        return self._complex_as_pairs[key][1]
 
     def _is_complex(self, value: Any) -> bool:
         tensors = value if isinstance(value, list | tuple) else [value]
@@ -186,7 +182,7 @@ class LoopTracer:
             return None
         (axis, frame), entry = last, entries[places[0]]
         is_last = isinstance(entry, int | slice) and entry in (-1, slice(-1, None))
-        if not is_last or frame.shape[axis] != 1 or self._axis(x, entries, places[0]) != axis:
+        if not is_last or frame.shape[axis] != 1 or selected_axis(x, entries, places[0]) != axis:
             return None
         return frame if isinstance(entry, slice) else self._record_and_return(frame.squeeze(axis), frame)
 
@@ -201,7 +197,7 @@ class LoopTracer:
         if len(step_places) != 1 or any(self._torch.is_tensor(entry) for entry in entries):
             return None
         (place,) = step_places
-        axis = self._axis(x, entries, place)
+        axis = selected_axis(x, entries, place)
         if axis is None:
             return None
         frames = [self._frame_of_step(x, axis, step) for step in steps_of(entries[place])]
@@ -254,7 +250,7 @@ class LoopTracer:
         if None in hints:
             return None
         count = hints[0] - hints[1]
-        return count if self._is_known_true(sizes[0] == loop.frames + count) else None
+        return count if _is_known_true(sizes[0] == loop.frames + count) else None
 
     def _tail(self, x: Any, axis: int, first: int, end: int) -> Any:
         """Return x, or the one slice of it for all steps; ``end`` counts from the end, 0 is the end."""
@@ -278,13 +274,6 @@ class LoopTracer:
         self.record([frame], {}, result)
         return result
 
-    def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
-        """Return the axis that an entry of an index selects from; None if other entries select by their values."""
-        if not all(isinstance(entry, int | slice) or entry is None or entry is ... for entry in entries):
-            return None
-        before, after = entries_of_axes(entries[:place]), entries_of_axes(entries[place:])
-        return x.dim() - len(after) if ... in before else len(before)
-
     def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
@@ -298,9 +287,11 @@ class LoopTracer:
     def _unbind(self, x: Any, dim: int = 0) -> Any:
         """Begin a loop over a tensor; return its frames, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
-        if not isinstance(frames, self._torch.SymInt) or self._is_known_true(frames == frames.node.hint):
+        if not isinstance(frames, self._torch.SymInt) or _is_known_true(frames == frames.node.hint):
             return None
-        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.all_loops), frames, author_place()))
+        loop = self._loops_by_size.setdefault(
+            str(frames), FrameLoop(len(self.all_loops), frames, author_place())
+        )
         if loop not in self.all_loops:
             self.all_loops.append(loop)
         return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
@@ -321,7 +312,7 @@ class LoopTracer:
             self._note_first_frame(y, entries, value)
         if len(step_places) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
-        axis = self._axis(y, entries, step_places[0])
+        axis = selected_axis(y, entries, step_places[0])
         step: LoopStep = entries[step_places[0]]
         loop = step.loop
         first = step.offset
@@ -357,7 +348,7 @@ class LoopTracer:
         others = [entry for place, entry in enumerate(entries) if place not in places]
         if len(places) != 1 or not all(map(is_whole_axis, others)):
             return
-        axis = self._axis(y, entries, places[0])
+        axis = selected_axis(y, entries, places[0])
         if (
             axis is not None
             and self._torch.is_tensor(value)
@@ -368,8 +359,10 @@ class LoopTracer:
 
     def _end(self, loop: FrameLoop) -> None:
         """End the loop, whose frames are joined: those that are unbound from here on belong to another one."""
-        self._joined.add(loop.loop_index)
-        self._unbound = {key: unbound for key, unbound in self._unbound.items() if unbound is not loop}
+        self._finished_loops.add(loop.loop_index)
+        self._loops_by_size = {
+            size: other for size, other in self._loops_by_size.items() if other is not loop
+        }
 
     def _join_parts(self, name: str, tensors: Any, dim: int) -> list[Any] | None:
         """Return one tensor of each step, if each has left several of one loop."""
@@ -403,7 +396,7 @@ class LoopTracer:
 
     def _have_one_shape(self, left: Any, right: Any) -> bool:
         return len(left.shape) == len(right.shape) and all(
-            self._is_known_true(size == other) for size, other in zip(left.shape, right.shape)
+            _is_known_true(size == other) for size, other in zip(left.shape, right.shape)
         )
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
@@ -445,3 +438,8 @@ def author_place() -> str:
     ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename.rpartition('/')[2]} line {frame.f_lineno}"
+
+
+def _is_known_true(condition: Any) -> bool:
+    """Return whether a condition on sizes holds for every length."""
+    return import_module("torch.fx.experimental.symbolic_shapes").statically_known_true(condition)

@@ -82,7 +82,7 @@ def dump(
         return
     opened = open_model(model, model_options)
     if match is not None:
-        network = opened.typed_model if stage is DumpStage.DECLUTTERED else opened.pulsify()
+        network = opened.decluttered_model if stage is DumpStage.DECLUTTERED else opened.pulsify()
         write_text(_matches(match, network.graph))
         return
     if stage is not DumpStage.COSTS:
@@ -103,7 +103,7 @@ def _costs(opened: "OpenedModel", program_options: ProgramOptions) -> "CostRepor
         program = compile_opened(opened, program_options)
         return cost_report(program, opened.rate_hz)
     except (PulsifyError, CompileError) as error:
-        return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
+        return replace(cost_report(opened.decluttered_model, opened.rate_hz), refused=str(error))
 
 
 def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> str:
@@ -148,8 +148,8 @@ def _text(stage: DumpStage, opened: "OpenedModel", program_options: ProgramOptio
 
     show = dumps.dot if dot else dumps.text
     if stage is DumpStage.DECLUTTERED:
-        drawn_graph = show(opened.typed_model.graph, f"{opened.title}, decluttered")
-        return drawn_graph if dot else _totals(opened.typed_model, opened.rate_hz) + drawn_graph
+        drawn_graph = show(opened.decluttered_model.graph, f"{opened.title}, decluttered")
+        return drawn_graph if dot else _totals(opened.decluttered_model, opened.rate_hz) + drawn_graph
     if stage is DumpStage.PULSED:
         pulsed = opened.pulsify()
         drawn_graph = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")

@@ -99,7 +99,7 @@ class NativeStream(NotCopyable):
         clean = clean and not self.in_callback
         if not clean:
             _given_up.append(self)
-        self._system.leave(clean)
+        self._system.release_stream(clean)
         return clean
 
     def _give_back(self, until: float) -> bool:

@@ -19,7 +19,7 @@ OPEN_TIMEOUT_S = 8.0
 """The seconds that a device may take to open."""
 PROBE_TIMEOUT_S = 1.0
 """A call of PortAudio that takes longer means that its sound server hangs."""
-_NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
+_UNUSED_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
 
 
@@ -78,7 +78,7 @@ class AudioSystem(NotCopyable):
         code = self.library.Initialize()
         if code < 0:
             self.is_closed = True
-            raise DeviceError(f"PortAudio does not start: {self._text(code)}")
+            raise DeviceError(f"PortAudio does not start: {self._error_text(code)}")
         apis = [
             self.library.GetHostApiInfo(index).contents for index in range(self.library.GetHostApiCount())
         ]
@@ -114,11 +114,13 @@ class AudioSystem(NotCopyable):
     def open(self, spec: StreamSpec) -> c_void_p:
         """Open a stream and return its handle. Raises DeviceError: the device cannot be opened."""
         handle = c_void_p()
-        where = (spec.block_frames, 0, spec.callback, spec.user)
+        stream_options = (spec.block_frames, 0, spec.callback, spec.user)
 
         def try_open() -> tuple[int, str]:
-            code = self.library.OpenStream(byref(handle), *spec.parameters, float(spec.rate_hz), *where)
-            return code, self._text(code)
+            code = self.library.OpenStream(
+                byref(handle), *spec.parameters, float(spec.rate_hz), *stream_options
+            )
+            return code, self._error_text(code)
 
         def supports(rate_hz: int) -> bool:
             return self._call(lambda: self._supports_rate(spec, rate_hz), OPEN_TIMEOUT_S)
@@ -139,7 +141,7 @@ class AudioSystem(NotCopyable):
     def _supports_rate(self, spec: StreamSpec, rate_hz: int) -> bool:
         return self.library.IsFormatSupported(*spec.parameters, float(rate_hz)) == 0
 
-    def _text(self, code: int) -> str:
+    def _error_text(self, code: int) -> str:
         if code == c.HOST_ERROR:
             return self.library.GetLastHostErrorInfo().contents.text.decode(errors="replace")
         return self.library.GetErrorText(code).decode(errors="replace")
@@ -149,7 +151,7 @@ class AudioSystem(NotCopyable):
 
         def try_start() -> tuple[int, str]:
             code = self.library.StartStream(handle)
-            return code, self._text(code)
+            return code, self._error_text(code)
 
         with capture_alsa_messages() as reason:
             try:
@@ -172,14 +174,14 @@ class AudioSystem(NotCopyable):
 
     def close(self, handle: c_void_p, uses_jack: bool, limit_s: float) -> bool:
         """Close a stream, if that is safe. Returns whether it is closed."""
-        if uses_jack and not self._jack_responds():
+        if uses_jack and not self._probe_jack():
             return False
-        return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
+        return self._try_call(lambda: self.library.CloseStream(handle), limit_s)
 
-    def leave(self, clean: bool) -> None:
-        """Record that a stream is no longer used; ``clean`` if it was closed."""
+    def release_stream(self, was_closed: bool) -> None:
+        """Record that a stream is no longer used; if it could not be closed, mark the system closed."""
         self.streams -= 1
-        self.is_closed = self.is_closed or not clean
+        self.is_closed = self.is_closed or not was_closed
         if self.streams == 0 and self.is_closed:
             self._call.end()
         elif self.streams == 0 and self.is_replaced:
@@ -187,14 +189,14 @@ class AudioSystem(NotCopyable):
 
     def end(self, limit_s: float) -> None:
         """Release everything, if that is safe and possible within the limit."""
-        answers = self._jack_responds()
+        answers = self._probe_jack()
         self.is_closed = True
-        if answers and self._is_done(self.library.Terminate, limit_s):
+        if answers and self._try_call(self.library.Terminate, limit_s):
             self._call.end()
             self.may_initialise_again = not self.library.is_initialised
 
-    def _jack_responds(self) -> bool:
-        """Return whether the JACK server, if there is one, still responds.
+    def _probe_jack(self) -> bool:
+        """Return whether the JACK server, if there is one, still responds; close the system if it has gone.
 
         PortAudio cannot be asked; but to register a port fails at once if the server has gone. To close anything
         then would wait for 10 minutes and end the process.
@@ -209,23 +211,23 @@ class AudioSystem(NotCopyable):
             return False
         rate_hz = self.library.GetDeviceInfo(index).contents.rate_hz
 
-        def try_call() -> bool:
+        def try_open() -> bool:
             parameters, handle = byref(c.StreamParameters(index, 1, c.FLOAT32, 0.0, None)), c_void_p()
             sides = (parameters, None) if is_input else (None, parameters)
-            if self.library.OpenStream(byref(handle), *sides, rate_hz, 0, 0, _NEVER, None) < 0:
+            if self.library.OpenStream(byref(handle), *sides, rate_hz, 0, 0, _UNUSED_CALLBACK, None) < 0:
                 return False
             self.library.CloseStream(handle)
             return True
 
         with capture_alsa_messages():
             try:
-                self.is_closed = not self._call(try_call, PROBE_TIMEOUT_S)
+                self.is_closed = not self._call(try_open, PROBE_TIMEOUT_S)
             except TimeoutError:
                 return False
         return self.is_usable
 
-    def _is_done(self, call: Callable[[], int], limit_s: float) -> bool:
-        """Return whether a call of PortAudio succeeds within the limit."""
+    def _try_call(self, call: Callable[[], int], limit_s: float) -> bool:
+        """Make a call of PortAudio; return whether it succeeds within the limit."""
         try:
             return self._call(call, limit_s) >= 0
         except TimeoutError:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model
 
 TYPES = {

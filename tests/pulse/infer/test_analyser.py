@@ -6,7 +6,7 @@ import pytest
 from onnx import helper
 
 from pulse.errors import FactError, LoadError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import facts, inferred_facts, proto
 

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto
 
 from pulse.errors import LoadError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import inferred_facts, proto
 

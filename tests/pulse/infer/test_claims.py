@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from pulse.errors import LoadError, PulseWarning
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import facts, proto
 from tests.shared import shared_path

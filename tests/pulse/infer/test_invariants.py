@@ -8,7 +8,7 @@ import pytest
 
 from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.infer.fact_agreement import assert_agrees, facts_by_name
 from tests.pulse.infer.random_models import Knowledge, RandomBuilder, erase_facts, file, random_sketch
 

@@ -5,7 +5,7 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 
 from pulse.errors import PulseError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.onnx.registry import RULES
 from tests.failed_cases import FailedCases
 from tests.pulse.infer.fact_agreement import assert_agrees, facts_by_name

@@ -45,7 +45,14 @@ def test_every_source_of_one_model_gives_the_same_stream(tmp_path: Path) -> None
     onnx.save(proto, path)
     loaded = pulse.load(path)
     pulsed = loaded.pulsify(4)
-    stages = [loaded, loaded.model, loaded.analyse(), loaded.typed_model, pulsed, pulsed.compile("numpy")]
+    stages = [
+        loaded,
+        loaded.model,
+        loaded.analyse(),
+        loaded.decluttered_model,
+        pulsed,
+        pulsed.compile("numpy"),
+    ]
     for source in (path, str(path), path.read_bytes(), proto, *stages):
         program = pulse.stream(source, 4, backend="numpy")
         x = normal_noise(1, 9)

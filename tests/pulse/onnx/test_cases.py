@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import FAMILIES, all_cases, cases

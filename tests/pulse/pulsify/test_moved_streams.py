@@ -16,7 +16,7 @@ from pulse.ops.op import Env, Op, Relation, Window
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from tests.backends import BACKENDS
 from tests.invariants.operator_cases import compare_programs
 from tests.pulse.cases.build import floats, model, node

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import pulse
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.metadata import RECIPE
 from pulse.onnx.read.metadata_entries import stored_values
 from pulse.recipes.embedding import embed_recipe, require_opens

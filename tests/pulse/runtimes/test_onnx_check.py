@@ -14,7 +14,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import ProofChoice
 from pulse.runtimes.onnx_check import check_onnx
-from pulse.runtimes.onnxruntime import open_runtime
+from pulse.runtimes.onnx_runtimes import open_runtime
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.small_models import causal, chain
 

@@ -266,6 +266,6 @@ def test_examples_that_do_not_fit_are_refused(example: Any, dynamic: Any, words:
 def test_a_value_other_than_a_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(pulse.InputError, match=r"takes a torch\.nn\.Module, not int"):
         pulse.from_torch(3, torch.zeros(1))
-    monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None)
+    monkeypatch.setattr(pulse.torch.module_loading, "find_spec", lambda name: None)
     with pytest.raises(pulse.InputError, match="needs PyTorch; pip install"):
         pulse.from_torch(3, torch.zeros(1))

@@ -12,7 +12,7 @@ import soundfile
 from onnx import helper, numpy_helper
 
 from pulse.errors import NotProvedError
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from pulse.runtimes.tract import has_tract
 from streaming.builtin import model_path, noisy_path
 from streaming.reports import exporting_offline

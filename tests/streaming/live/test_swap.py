@@ -92,7 +92,7 @@ def test_a_swap_while_late_keeps_the_reported_delay(policy: str) -> None:
         (lambda: program(decimating_model(), 480, "numba"), "has pulses of 480 frames"),
         (
             lambda: cached_program(quiet_model),
-            "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
+            "delays the audio by 9 frames, but the pipeline reserves 5; start with a larger reserve",
         ),
         (
             lambda: cached_program(delayed_model, backend="numpy"),

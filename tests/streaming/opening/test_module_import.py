@@ -100,7 +100,9 @@ def test_failed_imports_are_refused_with_the_reason(
 
 def test_without_torch_a_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "torch" else find(name))
+    monkeypatch.setattr(
+        pulse.torch.module_loading, "find_spec", lambda name: None if name == "torch" else find(name)
+    )
     assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refusal("check", "app:make")
 
 

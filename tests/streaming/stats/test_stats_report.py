@@ -12,7 +12,7 @@ import pytest
 from streaming.stats.columns import Columns
 from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.reader import read_stats
-from streaming.stats.stats_report import worst
+from streaming.stats.stats_report import worst_intervals
 from tests.streaming.command import pulse, refusal
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation, write
 
@@ -65,9 +65,9 @@ def test_the_text_report_explains_problems_with_options(text: str) -> None:
     assert "headroom=" not in text
 
 
-def test_the_text_report_lists_the_worst_moments(text: str) -> None:
+def test_the_text_report_lists_the_worst_intervals(text: str) -> None:
     lines = [line.split() for line in text.splitlines()]
-    for heading in ("times", "end-to-end delay", "worst moments"):
+    for heading in ("times", "end-to-end delay", "worst intervals"):
         assert heading.split() in lines
     assert "late pulses, 480 silent frames, 2 output underflows" in text
     assert "1 stall, 1 reopening; opened again after 1.3 s" in text
@@ -109,11 +109,11 @@ def test_the_report_in_json_has_every_part(bad: list[LiveStatistics], tmp_path: 
     }
 
 
-def test_worst_moments_have_problems_or_are_slowest(bad: list[LiveStatistics], tmp_path: Path) -> None:
+def test_worst_intervals_have_problems_or_are_slowest(bad: list[LiveStatistics], tmp_path: Path) -> None:
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
-    assert [moment.at_s for moment in worst(stats, 4)] == [4, 7, 9, 12]
-    assert [moment.at_s for moment in worst(stats, 3)] == [4, 9, 12]
-    (first,) = worst(stats, 1)
+    assert [moment.at_s for moment in worst_intervals(stats, 4)] == [4, 7, 9, 12]
+    assert [moment.at_s for moment in worst_intervals(stats, 3)] == [4, 9, 12]
+    (first,) = worst_intervals(stats, 1)
     assert first.new.missed > 0
     assert first.longest_us > 25_000
     assert (first.clock - stats.start_time).total_seconds() == 4

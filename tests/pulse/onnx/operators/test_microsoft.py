@@ -8,7 +8,7 @@ from onnx import ModelProto, helper, numpy_helper
 
 import pulse
 from pulse.errors import LoadError, PulseError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.program.whole_stream import stream_whole
 from tests.onnxruntime_sessions import open_session
 from tests.pulse.cases.build import Feeds, floats, model, node

@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.errors import FactError, PulsifyError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.cases.build import floats, model, node
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from pulse.api import verify
 from pulse.errors import PulsifyError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import FactError, LoadError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.cases.build import floats, model, node
 
 SCALES = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import LoadError
-from pulse.loading.format_registry import read_onnx
+from pulse.loading.onnx_files import read_onnx
 from tests.pulse.cases.build import floats, model, node
 
 

@@ -12,7 +12,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.trial_signals import draw_feeds
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from tests.agreement import Expected
 from tests.backends import BACKENDS
 

@@ -7,7 +7,7 @@ import pytest
 import pulse
 from pulse.errors import WriteError
 from pulse.onnx.write.model import to_onnx
-from pulse.runtimes.onnxruntime import open_runtime
+from pulse.runtimes.onnx_runtimes import open_runtime
 from tests.agreement import Expected
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.families import all_cases

@@ -15,7 +15,7 @@ from pulse.onnx.tensors import element_type
 from pulse.onnx.write.kernel_types import WIDER_TYPES
 from pulse.onnx.write.model import OPSETS, to_onnx
 from pulse.onnx.write.sequence import START, sequence_model
-from pulse.runtimes.onnxruntime import open_runtime
+from pulse.runtimes.onnx_runtimes import open_runtime
 from tests.agreement import Expected
 from tests.backends import BACKENDS
 from tests.failed_cases import in_one_test

@@ -25,7 +25,7 @@ from pulse.ops.op import Env
 from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
 from pulse.program.whole_stream import stream_whole
-from pulse.runtimes.onnxruntime import RuntimeProgram
+from pulse.runtimes.onnx_runtimes import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.chunks import models
 from tests.pulse.onnx.write.file_proof import assert_file_streams, assert_model_streams, kinds, read_metadata

@@ -20,7 +20,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.native_state import NativeState
 from pulse.program.streams import executable
 from pulse.program.streams.state import State
-from pulse.pulsify.limit import longest_stream
+from pulse.pulsify.stream_lengths import longest_stream
 from tests.pulse.jit.folders import COMPILING
 from tests.pulse.program.programs import (
     FORMS,

@@ -13,7 +13,7 @@ from pulse.errors import CopyError, InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.program.streams.state import State
-from pulse.runtimes.onnxruntime import RuntimeProgram, open_runtime
+from pulse.runtimes.onnx_runtimes import RuntimeProgram, open_runtime
 from streaming import Session
 from tests.interrupted_streams import are_equal_outputs, count_outcomes
 from tests.interruption import Unit, everywhere, interrupt_call

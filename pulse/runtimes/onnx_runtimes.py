@@ -27,7 +27,7 @@ EVALUATOR = "onnx.reference"
 """The name of onnx's own evaluator."""
 LOG_SEVERITY_ERROR = 3
 """The log level of onnxruntime: errors only."""
-EXACT_CODES = ("session.x64quantprecision", "1")
+EXACT_INT8_OPTION = ("session.x64quantprecision", "1")
 """The session option without which sums of unsigned by signed bytes saturate at 16 bits on x86 without VNNI."""
 
 
@@ -56,7 +56,7 @@ def open_runtime(model: ModelProto) -> OpenedRuntime:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = LOG_SEVERITY_ERROR
-    options.add_session_config_entry(*EXACT_CODES)
+    options.add_session_config_entry(*EXACT_INT8_OPTION)
     try:
         session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except no_kernel as error:

@@ -6,7 +6,7 @@ import pytest
 from pulse.dim import SymbolScope
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
-from pulse.pulsify.limit import allows_length, longest_stream
+from pulse.pulsify.stream_lengths import allows_length, longest_stream
 from streaming import Session
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.support.bounds import FAR_FRAMES
 
-MAX_DISTANCE = 4096
-"""How many lengths are tried on each side."""
+MAX_TRIED_LENGTHS = 4096
+"""How many lengths are tried on each side; if all of them are refused, there is none."""
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
@@ -19,11 +19,11 @@ def nearest_length(
 ) -> int | None:
     """Return an allowed length of at most ``limit``: the first one from ``length`` on, else the last one before it.
 
-    Looks at ``MAX_DISTANCE`` lengths on each side; None if all of them are refused.
+    Looks at ``MAX_TRIED_LENGTHS`` lengths on each side; None if all of them are refused.
     """
     start = length if limit is None else max(1, min(length, limit))
-    stop = start + MAX_DISTANCE if limit is None else min(start + MAX_DISTANCE, limit + 1)
-    near = (*range(start, stop), *range(start - 1, max(0, start - MAX_DISTANCE), -1))
+    stop = start + MAX_TRIED_LENGTHS if limit is None else min(start + MAX_TRIED_LENGTHS, limit + 1)
+    near = (*range(start, stop), *range(start - 1, max(0, start - MAX_TRIED_LENGTHS), -1))
     return next((other for other in near if allows_length(other, symbol, assumptions)), None)
 
 
