@@ -224,10 +224,10 @@ def _port_text(port: Port) -> str:
 def _reshape_advice(port: Port, shape: Sequence[int]) -> str:
     """Return how to reshape a block of a port that differs only in axes of size 1; empty if it differs otherwise."""
     expected = [size for axis, size in enumerate(port.shape) if axis == port.axis or size != 1]
-    given = [size for size in shape if size != 1]
+    sizes = [size for size in shape if size != 1]
     stream_axis = sum(size != 1 for size in port.shape[: port.axis])
-    if len(given) != len(expected):
+    if len(sizes) != len(expected):
         return ""
-    expected[stream_axis] = given[stream_axis]
+    expected[stream_axis] = sizes[stream_axis]
     dims = ", ".join("-1" if axis == port.axis else str(size) for axis, size in enumerate(port.shape))
-    return f"; reshape it with .reshape({dims})" if given == expected else ""
+    return f"; reshape it with .reshape({dims})" if sizes == expected else ""

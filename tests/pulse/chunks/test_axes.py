@@ -150,5 +150,5 @@ def test_a_mask_streams_only_if_its_axis_is_given(axes: dict[str, int] | None) -
     assert program.outputs[0].axis == 1
     state = program.spawn()
     for feed, step in zip(feeds, loop(model, feeds, first)):
-        given = {name: feed[name] for name in feed if axes is not None or name != "mask"}
-        np.testing.assert_allclose(state.step(given)["y"], step["y"], 1e-5, 1e-6)
+        streams = {name: feed[name] for name in feed if axes is not None or name != "mask"}
+        np.testing.assert_allclose(state.step(streams)["y"], step["y"], 1e-5, 1e-6)

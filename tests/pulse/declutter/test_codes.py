@@ -25,7 +25,7 @@ def number(value: float) -> np.ndarray:
     return np.array(value, F)
 
 
-def quantised(small: SmallModel, dtype: DType, bounds: Sequence[float], zero: float = 0.0) -> OutletId:
+def quantise(small: SmallModel, dtype: DType, bounds: Sequence[float], zero: float = 0.0) -> OutletId:
     """The codes of x / 0.1."""
     y = small.add(
         "rounded", Elementwise("round"), small.add("scaled", Elementwise("div"), small.x, number(0.1))
@@ -64,7 +64,7 @@ def test_codes_that_are_read_back_stay_floats(
     dtype: type, bounds: tuple[int, int], zero: int, limits: tuple[int, int]
 ) -> None:
     small = SmallModel()
-    y = read_back(small, quantised(small, np.dtype(dtype), bounds, zero), zero)
+    y = read_back(small, quantise(small, np.dtype(dtype), bounds, zero), zero)
     result, fired = declutter_and_compare(small.model(y))
     assert of_codes(fired) == (["float_codes", "zero_point"] if zero else ["float_codes"])
     assert ops(result) == ["div", "round_within", "RangeCheck", "mul"]
@@ -76,7 +76,7 @@ def test_codes_that_are_read_back_stay_floats(
 def test_parts_of_codes_are_parts_of_the_floats() -> None:
     """Both halves of the channels are read back, the second one transposed."""
     small = SmallModel()
-    codes = quantised(small, np.dtype(np.uint8), U8, 3)
+    codes = quantise(small, np.dtype(np.uint8), U8, 3)
     halves = [
         small.add(f"half{start}", Slice(1, TDim.of(start), TDim.of(start + 2)), codes) for start in (0, 2)
     ]
@@ -90,7 +90,7 @@ def test_parts_of_codes_are_parts_of_the_floats() -> None:
 
 def test_another_zero_point_is_subtracted() -> None:
     small = SmallModel()
-    y = read_back(small, quantised(small, np.dtype(np.uint8), U8, 3), 5)
+    y = read_back(small, quantise(small, np.dtype(np.uint8), U8, 3), 5)
     result, fired = declutter_and_compare(small.model(y))
     assert of_codes(fired) == ["float_codes"]
     assert ops(result) == ["div", "round_within", "RangeCheck", "add", "sub", "mul"]
@@ -109,7 +109,7 @@ def test_codes_that_differ_from_their_floats_are_stored(
     dtype: type, bounds: tuple[float, float], zero: float
 ) -> None:
     small = SmallModel()
-    y = read_back(small, quantised(small, np.dtype(dtype), bounds, zero), zero)
+    y = read_back(small, quantise(small, np.dtype(dtype), bounds, zero), zero)
     result, fired = declutter_and_compare(small.model(y))
     assert not of_codes(fired)
     assert ops(result).count("Cast") == 2
@@ -117,7 +117,7 @@ def test_codes_that_differ_from_their_floats_are_stored(
 
 def test_codes_that_something_else_reads_are_stored() -> None:
     small = SmallModel()
-    codes = quantised(small, np.dtype(np.uint8), U8)
+    codes = quantise(small, np.dtype(np.uint8), U8)
     result, fired = declutter_and_compare(small.model(read_back(small, codes), codes))
     assert not of_codes(fired)
     assert ops(result).count("Cast") == 2
@@ -127,7 +127,7 @@ def test_codes_that_something_else_reads_are_stored() -> None:
 def test_nan_is_still_a_fault_of_the_quantiser(backend: str) -> None:
     """NaN has no code; infinities are limited."""
     small = SmallModel("1,T,f32")
-    y = read_back(small, quantised(small, np.dtype(np.uint8), U8, 128), 128)
+    y = read_back(small, quantise(small, np.dtype(np.uint8), U8, 128), 128)
     program = compile_model(small.model(y).declutter().pulsify(pulse=2), backend=backend)
     state = program.spawn()
     (ready,) = state.step(np.array([[np.inf, -0.26]], F)).values()
