@@ -28,8 +28,8 @@ class FusedStep:
     """One elementwise function of a row.
 
     kind       its name, as in ``Elementwise``
-    parameter  the number that it takes, if it is in ``ONE_PARAMETER``, the bound of ``max`` and ``min``, or the lower one
-               of ``round_within``
+    parameter  the number that it takes, if it is in ``ONE_PARAMETER``, the bound of ``max`` and ``min``, or the lower
+               bound of ``round_within``
     operand    the tensor that ``add`` adds, of the result's shape; for ``prelu`` and ``mul_round``, one number for each
                channel; None for other functions
     limit      the upper bound of ``round_within``
