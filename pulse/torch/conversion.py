@@ -16,7 +16,7 @@ from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import Lengths, split_multiple
-from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype
+from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype, with_plain_results
 from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
 from pulse.torch.quiet_exporter import silence_exporter
@@ -59,6 +59,10 @@ class Conversion:
         self._torch, self._title, self._state, self._dtype, self._states = torch, title, state, dtype, states
         with self._quiet_conversion():
             self._run_example()
+            self.module = with_plain_results(torch, module, self._result)
+            if self.module is not module:
+                state.restore_eval()
+                self._run_example()
         state.restore_eval()
         self.state_leaves = self._find_states()
         """The parameters that are states, and the outputs that are their next values."""

@@ -4,6 +4,7 @@ import importlib.util
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,28 @@ def test_outputs_may_be_nested_missing_or_complex() -> None:
 
     typed = pulse.from_torch(FunctionModule(forward), torch.randn(1, 4, 20), T).analyse()
     assert [str(fact) for fact in typed.outputs.values()] == ["1,4,T,f32", "1,4,f32", "1,3,T,2,f32"]
+
+
+@dataclass
+class Result:
+    """What an author's module returns."""
+
+    wave: Any
+    parts: Any
+
+
+@needs_onnxscript
+def test_outputs_may_be_dataclasses() -> None:
+    """Fields name the outputs; a dataclass may be in a list of another one."""
+
+    def forward(x: Any) -> Any:
+        return Result(x * 2, [Result(x.sum(1), None)])
+
+    typed = pulse.from_torch(FunctionModule(forward), torch.randn(1, 4, 20), T).analyse()
+    assert {name: str(fact) for name, fact in typed.outputs.items()} == {
+        "wave": "1,4,T,f32",
+        "parts_0_wave": "1,T,f32",
+    }
 
 
 @needs_onnxscript
