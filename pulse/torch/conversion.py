@@ -9,7 +9,7 @@ from pulse.errors import FactError, InputError, LoadError, PulseError
 from pulse.loading.format_registry import read_onnx
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
-from pulse.torch.advice import describe_branches
+from pulse.torch.advice import describe_branches, describe_turn
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes, describe_time, find_time
 from pulse.torch.comparison import Comparison
@@ -199,10 +199,21 @@ class Conversion:
                 branches=onnx_export.branches,
             )
             notes = comparison.require_equal(lengths, onnx_export.trims)
+            notes += self._describe_turns(typed, onnx_export.turns)
             if besides:
                 comparison.require_equal(besides)
             if model.variables:
                 require_equal_calls(self._title, oracle, typed, examples, model.variables)
+        return notes
+
+    def _describe_turns(self, typed: TypedModel, turns: Mapping[str, int]) -> list[str]:
+        """Return notes about conditions that are otherwise at lengths that the model takes."""
+        symbol, *others = self.call.frames or [""]
+        notes: list[str] = []
+        for line, frames in turns.items() if not others and symbol else ():
+            lengths = {dim: frames for assumption in typed.scope.assumptions for dim in assumption.symbols}
+            if all(assumption.eval(lengths) for assumption in typed.scope.assumptions):
+                notes.append(describe_turn(line, symbol, frames))
         return notes
 
     def original(self, model: Model) -> ModuleOriginal:

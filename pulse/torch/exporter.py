@@ -47,6 +47,7 @@ class Export(NamedTuple):
     trims     whether a slice drops a number of last frames that depends on the length
     tensors   initializers whose data is not in the file, by name
     branches  lines of the module's code whose conditions on lengths the example has decided
+    turns     those of them that are otherwise for all long inputs -> the first such length
     """
 
     proto: ModelProto
@@ -54,6 +55,7 @@ class Export(NamedTuple):
     trims: bool
     tensors: Mapping[str, Array]
     branches: list[str]
+    turns: Mapping[str, int]
 
 
 class ExportRequest(NamedTuple):
@@ -214,7 +216,7 @@ def _export(request: ExportRequest) -> Export:
         restore_layer_stack(),
         use_whole_caches(torch, module),
         _export_calls(torch, module, call),
-        record_branches(torch) as branches,
+        record_branches(torch) as conditions,
     ):
         with _failures_as_load_errors(call, request.title, functions.complex_calls, loops):
             onnx_program = torch.onnx.export(
@@ -238,7 +240,7 @@ def _export(request: ExportRequest) -> Export:
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
     _require_real_weights(proto, module, request.title)
-    return Export(proto, [], functions.trims, tensors, branches)
+    return Export(proto, [], functions.trims, tensors, conditions.lines, conditions.turns)
 
 
 def _require_real_weights(proto: ModelProto, module: Any, title: str) -> None:
@@ -281,7 +283,7 @@ def _trace(request: ExportRequest) -> Export:
         for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
-    return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [])
+    return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [], {})
 
 
 @contextlib.contextmanager
