@@ -12,8 +12,8 @@ from pulse.torch.advice import is_author
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.attributes import replace_attributes
 
-LONGEST = 1 << 20
-"""The number of frames up to which a condition is evaluated."""
+MAX_FRAMES = 1 << 20
+"""The maximum number of frames for which a condition is evaluated."""
 
 
 class DecidedConditions(NamedTuple):
@@ -78,9 +78,9 @@ def find_turn(condition: Any) -> int | None:
         return bool(expression.subs(symbols[0], frames))
 
     example = holds(shortest)
-    if any(holds(LONGEST + more) == example for more in range(32)):
+    if any(holds(MAX_FRAMES + more) == example for more in range(32)):
         return None
-    longest = LONGEST
+    longest = MAX_FRAMES
     while longest - shortest > 1:
         middle = (shortest + longest) // 2
         shortest, longest = (middle, longest) if holds(middle) == example else (shortest, middle)

@@ -274,6 +274,20 @@ def test_a_loop_streams(forward: Callable[[Any, Any], Any]) -> None:
     pulse.verify(typed, pulse=4).require()
 
 
+def smoothed_spectra(self: Any, x: Any) -> Any:
+    """Complex frames of the input, whose sizes the loop and its first state have."""
+    state, states = torch.zeros_like(x[:, 0]), list[Any]()
+    for t in range(x.shape[1]):
+        state = 0.9 * state + 0.1j * x[:, t]
+        states.append(state)
+    return torch.stack(states, 1) + torch.ones(x.shape)
+
+
+def test_a_loop_over_a_complex_input_streams() -> None:
+    example = torch.randn(1, 12, 3, dtype=torch.cfloat)
+    pulse.verify(pulse.from_torch(Looping(smoothed_spectra), example, {"x": {1: "T"}}), pulse=4).require()
+
+
 def with_its_end(self: Any, x: Any) -> Any:
     h, outputs = torch.zeros(1, 8), list[Any]()
     for t in range(x.shape[1]):
