@@ -27,8 +27,17 @@ class ModuleCall:
 
     def leaves(self, torch: Any) -> dict[str, Any]:
         """Return the tensors and numbers of the arguments, by the exporter's names: ``state_0``."""
-        paths, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
-        return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
+        entries, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
+        return dict(zip(name_paths([path for path, _ in entries]), (leaf for _, leaf in entries)))
+
+    def tensors_of(self, torch: Any, parameter: str) -> dict[str, Any]:
+        """Return the tensors of one parameter, by the names of ``leaves``."""
+        entries, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
+        return {
+            name: leaf
+            for name, (path, leaf) in zip(self.leaves(torch), entries)
+            if path_key(path[0]) == parameter and torch.is_tensor(leaf)
+        }
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional and named arguments, with the leaves replaced by these values and other tensors copied."""
@@ -167,6 +176,21 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
     if key not in arguments:
         raise InputError(f"dynamic names input {key!r}; the examples are of {', '.join(names) or 'none'}")
     return str(key)
+
+
+def name_paths(paths: Sequence[Sequence[Any]]) -> list[str]:
+    """Return one name for each path: its steps, joined by "_", and a number if another path has this name.
+
+    Paths of one step keep their names.
+    """
+    names: dict[str, int] = {}
+    for index in sorted(range(len(paths)), key=lambda index: len(paths[index]) > 1):
+        joined = name = "_".join(map(path_key, paths[index]))
+        number = 2
+        while name in names:
+            name, number = f"{joined}_{number}", number + 1
+        names[name] = index
+    return sorted(names, key=names.__getitem__)
 
 
 def path_key(entry: Any) -> str:

@@ -12,7 +12,7 @@ from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_ADVICE, COMPLEX_ADVICE, DATA_ADVICE, author_line, plain_message
-from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.arguments import ModuleCall, name_paths
 from pulse.torch.lengths import split_multiple
 from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.replacements.branches import record_branches
@@ -177,7 +177,7 @@ def name_outputs(torch: Any, result: Any) -> list[str] | None:
     if not isinstance(result, Mapping):
         return None
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(dict(cast("Mapping[str, Any]", result)))
-    return ["_".join(map(path_key, path)) for path, leaf in leaves if torch.is_tensor(leaf)]
+    return name_paths([path for path, leaf in leaves if torch.is_tensor(leaf)])
 
 
 def _input_names(torch: Any, call: ModuleCall) -> list[str]:
