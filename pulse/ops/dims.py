@@ -62,8 +62,10 @@ def _broadcast(dims: Sequence[TDim], subject: str) -> TDim:
     if any(dim != longer[0] for dim in longer):
         ones = [dim for dim in longer if any(at_most_one(dim, other) for other in dims)]
         for dim in ones:
+            longer = [other for other in longer if other != dim]
             require_at_least(dim, TDim.of(1), subject)
-        longer = [dim for dim in longer if dim not in ones]
+            if len(set(longer)) < 2:
+                break
     result = TDim.of(1)
     for dim in longer:
         result = dim if result == 1 else unify(result, dim, subject)

@@ -62,6 +62,15 @@ def describe_branches(branches: Sequence[str]) -> str:
     return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_ADVICE}"
 
 
+def describe_turn(line: str, symbol: str, frames: int) -> str:
+    """Return a note about a condition that is otherwise from a length on."""
+    return (
+        f"{line}: this condition is otherwise from {symbol} = {frames} on, and the model keeps the example's side for "
+        f"all lengths, so there it may differ from the module; pass an example that is as long as the streams, or "
+        "write it so that no length is compared"
+    )
+
+
 def is_author(frame: FrameType) -> bool:
     """Return whether a frame runs neither PyTorch, nor this package, nor Python's library."""
     package = frame.f_globals.get("__name__", "").split(".")[0]

@@ -27,8 +27,17 @@ class ModuleCall:
 
     def leaves(self, torch: Any) -> dict[str, Any]:
         """Return the tensors and numbers of the arguments, by the exporter's names: ``state_0``."""
-        paths, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
-        return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
+        entries, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
+        return dict(zip(name_paths([path for path, _ in entries]), (leaf for _, leaf in entries)))
+
+    def tensors_of(self, torch: Any, parameter: str) -> dict[str, Any]:
+        """Return the tensors of one parameter, by the names of ``leaves``."""
+        entries, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
+        return {
+            name: leaf
+            for name, (path, leaf) in zip(self.leaves(torch), entries)
+            if path_key(path[0]) == parameter and torch.is_tensor(leaf)
+        }
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional and named arguments, with the leaves replaced by these values and other tensors copied."""
@@ -172,6 +181,21 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
 def tensor_leaves(torch: Any, value: Any) -> list[Any]:
     """Return the tensors in nested lists, tuples and dictionaries."""
     return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
+
+
+def name_paths(paths: Sequence[Sequence[Any]]) -> list[str]:
+    """Return one name for each path: its steps, joined by "_", and a number if another path has this name.
+
+    Paths of one step keep their names.
+    """
+    names: dict[str, int] = {}
+    for index in sorted(range(len(paths)), key=lambda index: len(paths[index]) > 1):
+        joined = name = "_".join(map(path_key, paths[index]))
+        number = 2
+        while name in names:
+            name, number = f"{joined}_{number}", number + 1
+        names[name] = index
+    return sorted(names, key=names.__getitem__)
 
 
 def path_key(entry: Any) -> str:

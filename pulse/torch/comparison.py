@@ -12,8 +12,11 @@ from pulse.proof.oracle import Oracle
 from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
 from pulse.torch.advice import BAKED_ADVICE, describe_branches
 from pulse.torch.difference import first_difference
-from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
+from pulse.torch.inputs import LOUDER, SampledInputs, draw_inputs, lengths_of, make_louder
 from pulse.torch.lengths import Lengths, even_length, format_lengths, multiples_by_name, variations
+
+CLOSE = 1e-4
+"""The difference on louder inputs, as a part of an output's largest value, that does not show another choice."""
 
 RunWhole: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 """A function of whole inputs to whole outputs; raises InputError for lengths that it does not take."""
@@ -67,6 +70,7 @@ class Comparison:
     def __post_init__(self) -> None:
         self.lengths = lengths_of(self.samples)
         self._rng = np.random.default_rng(self.seed)
+        self._compared: list[Lengths] = []
 
     def require_equal(
         self, lengths: Sequence[Lengths] | None = None, try_even_length: bool = False
@@ -79,6 +83,7 @@ class Comparison:
         Raises           LoadError: they differ, or the module differs from itself; InputError: the module does not take
                          one of ``lengths``, or by default no other than the example's
         """
+        notes: list[str] = []
         if lengths is None and self.lengths:
             for sizes in (
                 length
@@ -87,15 +92,47 @@ class Comparison:
                 for length in even_length(self.lengths, name)
             ):
                 self._try_shorter([sizes])
-            return self._vary()
-        for sizes in lengths or [self.lengths]:
+            notes = self._vary()
+        else:
+            self._require_all(lengths or [self.lengths])
+        self._compare_louder()
+        return notes
+
+    def _require_all(self, lengths: Sequence[Lengths]) -> None:
+        """Compare at all of these lengths. Raises InputError: the module does not take one of them."""
+        for sizes in lengths:
             refusal = self._refusal(sizes)
             if refusal is not None:
                 raise InputError(
                     f"{self.title}: the module does not run on {format_lengths(sizes) or 'the example'}: {refusal}; "
                     f"give {'lengths' if sizes else 'an example'} that it takes"
                 )
-        return []
+
+    def _compare_louder(self) -> None:
+        """Compare on louder inputs: a choice by values may be one that the example's values do not reach.
+
+        Nothing is shown if one of the two refuses such inputs, or if the module overflows.
+        """
+        if not self._compared:
+            return
+        lengths = min(self._compared, key=lambda sizes: sum(sizes.values()))
+        feeds = make_louder(self.samples, draw_inputs(self.samples, lengths, self._rng))
+        try:
+            expected = self.module(feeds)
+        except InputError:
+            return
+        outputs = self._run_model(feeds)
+        if isinstance(outputs, PulseError) or not all(
+            np.isfinite(value).all() for value in expected.values()
+        ):
+            return
+        if not (_are_close(expected, outputs) or self._agree(feeds, expected, outputs)):
+            raise LoadError(
+                f"{self.title}: the exported model equals the module on values of the example, but on floats that are "
+                f"{LOUDER:g} times as large it differs: {_difference(expected, outputs, {})}; so the export depends on "
+                "the values of the example; compute both sides of a condition on values, and select one with "
+                "torch.where; compare=False returns the model as the exporter wrote it"
+            )
 
     def _vary(self) -> list[str]:
         """Vary each symbol alone; those that cannot change alone, in proportion with all others."""
@@ -169,6 +206,7 @@ class Comparison:
         outputs = self._run_model(feeds)
         if not self._agree(feeds, expected, outputs):
             self._explain(lengths, expected, outputs)
+        self._compared.append(lengths)
         return None
 
     def _agree(
@@ -232,6 +270,19 @@ class Comparison:
             f"though it was given as dynamic: {self.dynamic}; "
             f"{'; '.join(filter(None, (describe_branches(self.branches), BAKED_ADVICE)))}"
         )
+
+
+def _are_close(expected: dict[str, Array], outputs: ExpectedOutputs) -> bool:
+    """Return whether all floats differ by little of the largest one of their output, and all else is equal."""
+    return len(expected) == len(outputs.native) and all(
+        value.shape == native.shape
+        and (
+            np.abs(value - native).max(initial=0) <= CLOSE * np.abs(value).max(initial=0)
+            if value.dtype.kind == "f"
+            else np.array_equal(value, native)
+        )
+        for value, native in zip(expected.values(), outputs.native.values())
+    )
 
 
 def _difference(

@@ -9,14 +9,14 @@ from pulse.errors import FactError, InputError, LoadError, PulseError
 from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
-from pulse.torch.advice import describe_branches
+from pulse.torch.advice import describe_branches, describe_turn
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes, describe_time, find_time
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import Lengths, split_multiple
-from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype
+from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype, with_plain_results
 from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
 from pulse.torch.quiet_exporter import silence_exporter
@@ -60,6 +60,10 @@ class Conversion:
         self._branches: list[str] = []
         with self._quiet_conversion():
             self._example_result = self._run_example()
+            self.module = with_plain_results(torch, module, self._example_result)
+            if self.module is not module:
+                state.restore_eval()
+                self._example_result = self._run_example()
         state.restore_eval()
         self.state_leaves = self._find_states()
         """The parameters that are states, and the outputs that are their next values."""
@@ -160,7 +164,7 @@ class Conversion:
                 arguments[name] = arguments[name].index_select(axis, order.to(arguments[name].device))
         self.call = replace(self.call, arguments=arguments)
         with suppress(InputError), self._quiet_conversion():
-            self._run_example()
+            self._example_result = self._run_example()
             return True
         return False
 
@@ -196,10 +200,21 @@ class Conversion:
                 branches=onnx_export.branches,
             )
             notes = comparison.require_equal(lengths, onnx_export.trims)
+            notes += self._describe_turns(typed, onnx_export.turns)
             if besides:
                 comparison.require_equal(besides)
             if model.variables:
                 require_equal_calls(self._title, oracle, typed, examples, model.variables)
+        return notes
+
+    def _describe_turns(self, typed: TypedModel, turns: Mapping[str, int]) -> list[str]:
+        """Return notes about conditions that are otherwise at lengths that the model takes."""
+        symbol, *others = self.call.frames or [""]
+        notes: list[str] = []
+        for line, frames in turns.items() if not others and symbol else ():
+            lengths = {dim: frames for assumption in typed.scope.assumptions for dim in assumption.symbols}
+            if all(assumption.eval(lengths) for assumption in typed.scope.assumptions):
+                notes.append(describe_turn(line, symbol, frames))
         return notes
 
     def original(self, model: Model) -> ModuleOriginal:

@@ -12,7 +12,7 @@ from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_ADVICE, COMPLEX_ADVICE, DATA_ADVICE, author_line, plain_message
-from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.arguments import ModuleCall, name_paths
 from pulse.torch.lengths import split_multiple
 from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.replacements.branches import record_branches
@@ -47,6 +47,7 @@ class Export(NamedTuple):
     trims     whether a slice drops a number of last frames that depends on the length
     tensors   initializers whose data is not in the file, by name
     branches  lines of the module's code whose conditions on lengths the example has decided
+    turns     those of them that are otherwise for all long inputs -> the first such length
     """
 
     proto: ModelProto
@@ -54,6 +55,7 @@ class Export(NamedTuple):
     trims: bool
     tensors: Mapping[str, Array]
     branches: list[str]
+    turns: Mapping[str, int]
 
 
 class ExportRequest(NamedTuple):
@@ -94,29 +96,38 @@ def _export_calls(torch: Any, module: Any, call: ModuleCall) -> Generator[None]:
     """Within this context, change the module's calls to those that the exporter can follow.
 
     Axes of one symbol have one size: PyTorch would find that only where they meet.
+    Inputs that are complex are joined from pairs of real numbers, of which the exporter knows the sizes.
     Outputs that are inputs are copied: the exporter leaves such inputs out. Outputs that are not tensors are dropped.
     What a call stores, such as a table of positions for the next one, is removed: it holds no numbers.
     """
     attributes: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    tree = torch.utils._pytree
+    are_complex = [_is_complex_tensor(torch, leaf) for leaf in tree.tree_leaves(call.fill(torch, {}))]
 
-    def prepare(_: Any, positional: Any, keywords: Any) -> None:
+    def prepare(_: Any, positional: Any, keywords: Any) -> Any:
         _unite_sizes(torch, call, {**dict(zip(call.arguments, positional)), **keywords})
         attributes.clear()
         for submodule in module.modules():
             for now in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)]):
                 attributes.append((now, dict(now)))
+        leaves, structure = tree.tree_flatten((positional, keywords))
+        joined = [
+            torch.view_as_complex(leaf) if is_pair and not leaf.is_complex() else leaf
+            for leaf, is_pair in zip(leaves, are_complex)
+        ]
+        return tree.tree_unflatten(joined, structure)
 
     def copy_call(_: Any, positional: Any, keywords: Any, result: Any) -> Any:
         for now, before in attributes:
             refill_dict(now, before)
-        arguments = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, keywords))}
+        arguments = {id(leaf) for leaf in tree.tree_leaves((positional, keywords))}
 
         def copy_of(leaf: Any) -> Any:
             if not torch.is_tensor(leaf):
                 return None
             return leaf.clone() if id(leaf) in arguments else leaf
 
-        return torch.utils._pytree.tree_map(copy_of, result)
+        return tree.tree_map(copy_of, result)
 
     hooks = (
         module.register_forward_pre_hook(prepare, prepend=True, with_kwargs=True),
@@ -127,6 +138,10 @@ def _export_calls(torch: Any, module: Any, call: ModuleCall) -> Generator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _is_complex_tensor(torch: Any, value: Any) -> bool:
+    return bool(torch.is_tensor(value) and value.is_complex())
 
 
 def _unite_sizes(torch: Any, call: ModuleCall, arguments: Mapping[str, Any]) -> None:
@@ -162,7 +177,7 @@ def name_outputs(torch: Any, result: Any) -> list[str] | None:
     if not isinstance(result, Mapping):
         return None
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(dict(cast("Mapping[str, Any]", result)))
-    return ["_".join(map(path_key, path)) for path, leaf in leaves if torch.is_tensor(leaf)]
+    return name_paths([path for path, leaf in leaves if torch.is_tensor(leaf)])
 
 
 def _input_names(torch: Any, call: ModuleCall) -> list[str]:
@@ -196,7 +211,11 @@ def _export(request: ExportRequest) -> Export:
     """Export with the exporter that is based on torch.export."""
     torch, module, call, state = request.torch, request.module, request.call, request.state
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
-    positional, named = call.fill(torch, {})
+
+    def as_pairs(leaf: Any) -> Any:
+        return torch.view_as_real(leaf) if _is_complex_tensor(torch, leaf) else leaf
+
+    positional, named = torch.utils._pytree.tree_map(as_pairs, call.fill(torch, {}))
     if positional and isinstance(positional[-1], dict):
         # PyTorch would take a dict as the last argument for the named arguments
         no_names: dict[str, Any] = {}
@@ -214,7 +233,7 @@ def _export(request: ExportRequest) -> Export:
         restore_layer_stack(),
         use_whole_caches(torch, module),
         _export_calls(torch, module, call),
-        record_branches(torch) as branches,
+        record_branches(torch) as conditions,
     ):
         with _failures_as_load_errors(call, request.title, functions.complex_calls, loops):
             onnx_program = torch.onnx.export(
@@ -238,7 +257,7 @@ def _export(request: ExportRequest) -> Export:
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
     _require_real_weights(proto, module, request.title)
-    return Export(proto, [], functions.trims, tensors, branches)
+    return Export(proto, [], functions.trims, tensors, conditions.lines, conditions.turns)
 
 
 def _require_real_weights(proto: ModelProto, module: Any, title: str) -> None:
@@ -281,7 +300,7 @@ def _trace(request: ExportRequest) -> Export:
         for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
-    return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [])
+    return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [], {})
 
 
 @contextlib.contextmanager

@@ -8,6 +8,9 @@ import numpy as np
 from pulse.facts import Array
 from pulse.torch.lengths import Lengths
 
+LOUDER = 10.0
+"""The factor of louder inputs."""
+
 
 class SampledInputs(NamedTuple):
     """The example of an input, and its dynamic axes."""
@@ -44,6 +47,17 @@ def draw_inputs(
             value = np.take(value, order[symbol], axis)
         feeds[name] = value
     return feeds
+
+
+def make_louder(samples: Mapping[str, SampledInputs], feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """Return inputs whose floats are larger: those of the streams, or of all inputs if none streams."""
+    streams = any(sample.axes for sample in samples.values())
+    return {
+        name: value * value.dtype.type(LOUDER)
+        if value.dtype.kind == "f" and (samples[name].axes or not streams)
+        else value
+        for name, value in feeds.items()
+    }
 
 
 def _enliven(value: Array, rng: np.random.Generator) -> Array:

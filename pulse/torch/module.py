@@ -1,6 +1,8 @@
 """A module as an oracle: it runs on arrays, and its state is restored after each run."""
 
 import contextlib
+import dataclasses
+import functools
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import Any, cast
 
@@ -139,6 +141,35 @@ def wrap_module(torch: Any, module: Any, forward: Callable[..., Any]) -> Any:
     wrapper.module, wrapper.forward = module, forward
     wrapper.train(module.training)
     return wrapper
+
+
+def with_plain_results(torch: Any, module: Any, result: Any) -> Any:
+    """Return a module whose results are dicts where those of another one are dataclasses, which have the same names.
+
+    result  what the module returns for the example: without dataclasses, the module itself is returned
+    """
+    tree = torch.utils._pytree
+
+    def is_record(value: Any) -> bool:
+        return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+    def replace(value: Any) -> Any:
+        """Replace a leaf of PyTorch's trees: classes that are known to PyTorch are none."""
+        if not is_record(value):
+            return value
+        return {
+            field.name: tree.tree_map(replace, getattr(value, field.name))
+            for field in dataclasses.fields(value)
+        }
+
+    if not any(map(is_record, tree.tree_leaves(result))):
+        return module
+
+    @functools.wraps(module.forward)
+    def forward(*positional: Any, **named: Any) -> Any:
+        return tree.tree_map(replace, module(*positional, **named))
+
+    return wrap_module(torch, module, forward)
 
 
 def attributes_of(module: Any) -> Iterator[tuple[str, Any]]:

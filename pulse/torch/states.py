@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
 from pulse.proof.tolerance import ExpectedOutputs
-from pulse.torch.arguments import ModuleCall, path_key, tensor_leaves
+from pulse.torch.arguments import ModuleCall, name_paths, tensor_leaves
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.module import ModuleOracle, attributes_of, tensors_of, to_array, wrap_module
@@ -68,7 +68,7 @@ def find_states(
             raise InputError(
                 f"{title}: states names {key!r} as the next value of {name}; the result has {listed}"
             )
-        before, after = _tensors_by_name(torch, name, call.arguments[name]), tensor_leaves(torch, parts[key])
+        before, after = call.tensors_of(torch, name), tensor_leaves(torch, parts[key])
         if len(before) != len(after):
             raise InputError(
                 f"{title}: state {name} has {len(before)} tensors, and its next value, {key!r}, has {len(after)}"
@@ -85,11 +85,6 @@ def _parts(result: Any) -> dict[Any, Any]:
     if isinstance(result, tuple | list):
         return dict(enumerate(cast("Sequence[Any]", result)))
     return {0: result}
-
-
-def _tensors_by_name(torch: Any, name: str, value: Any) -> dict[str, Any]:
-    paths, _ = torch.utils._pytree.tree_flatten_with_path({name: value})
-    return {"_".join(map(path_key, path)): leaf for path, leaf in paths if torch.is_tensor(leaf)}
 
 
 def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, Any]:
@@ -201,7 +196,7 @@ def name_results(torch: Any, result: Any, states: Sequence[StateLeaf]) -> list[s
     """Return names of all outputs: keys of a dict or ``output``, with their places; ``…_next`` for states."""
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(result)
     paths = [path for path, leaf in leaves if torch.is_tensor(leaf)]
-    names = ["_".join(["output", *map(path_key, path)]) for path in paths]
+    names = [f"output_{name}" if name else "output" for name in name_paths(paths)]
     for state in states:
         names[state.output] = f"{state.input}_next"
     return names

@@ -6,20 +6,34 @@ import linecache
 import sys
 from collections.abc import Generator
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulse.torch.advice import is_author
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.attributes import replace_attributes
 
+MAX_FRAMES = 1 << 20
+"""The maximum number of frames for which a condition is evaluated."""
+
+
+class DecidedConditions(NamedTuple):
+    """Conditions on lengths that an export decides as the example does.
+
+    lines  the author's lines with such conditions
+    turns  the lines whose condition is otherwise for all long inputs -> the first length at which it is
+    """
+
+    lines: list[str]
+    turns: dict[str, int]
+
 
 @contextlib.contextmanager
-def record_branches(torch: Any) -> Generator[list[str]]:
+def record_branches(torch: Any) -> Generator[DecidedConditions]:
     """Within this context, list the author's lines that use a comparison of lengths as a condition.
 
     Assertions are left out, and comparisons that have one result for all lengths. Other threads are unaffected.
     """
-    owner, lines = OwnThread(), list[str]()
+    owner, lines, turns = OwnThread(), list[str](), dict[str, int]()
     known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
     classes = (torch.SymBool, torch.SymInt)
     before = {kind: kind.__bool__ for kind in classes}
@@ -33,8 +47,12 @@ def record_branches(torch: Any) -> Generator[list[str]]:
                     path, number = frame.f_code.co_filename, frame.f_lineno
                     text = linecache.getline(path, number).strip()
                     line = f"{path.rpartition('/')[2]} line {number}{f' ({text})' if text else ''}"
-                    if line not in lines and not text.startswith("assert"):
-                        lines.append(line)
+                    if not text.startswith("assert"):
+                        if line not in lines:
+                            lines.append(line)
+                        turn = find_turn(condition)
+                        if turn is not None:
+                            turns[line] = min(turn, turns.get(line, turn))
             return before[symbolic_class](self)
 
         return truth
@@ -42,4 +60,28 @@ def record_branches(torch: Any) -> Generator[list[str]]:
     with contextlib.ExitStack() as stack:
         for kind in classes:
             stack.enter_context(replace_attributes(kind, __bool__=make_truth(kind)))
-        yield lines
+        yield DecidedConditions(lines, turns)
+
+
+def find_turn(condition: Any) -> int | None:
+    """Return the first length above the example's from which on a condition is otherwise.
+
+    None if some long inputs have the example's result, or if it depends on several lengths.
+    """
+    expression, shapes = condition.node.expr, condition.node.shape_env
+    symbols = list(getattr(expression, "free_symbols", ()))
+    if len(symbols) != 1 or symbols[0] not in shapes.backed_var_to_val:
+        return None
+    shortest = int(shapes.backed_var_to_val[symbols[0]])
+
+    def holds(frames: int) -> bool:
+        return bool(expression.subs(symbols[0], frames))
+
+    example = holds(shortest)
+    if any(holds(MAX_FRAMES + more) == example for more in range(32)):
+        return None
+    longest = MAX_FRAMES
+    while longest - shortest > 1:
+        middle = (shortest + longest) // 2
+        shortest, longest = (middle, longest) if holds(middle) == example else (shortest, middle)
+    return longest

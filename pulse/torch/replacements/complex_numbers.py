@@ -16,7 +16,12 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
     if not any(is_complex(torch, value) for value in (*args, *listed)):
         return _new_complex(torch, name, function, args, named)
     if name in NEW_TENSORS and torch.is_tensor(first):
-        return _new_complex(torch, name, function, args, {"dtype": args[0].dtype, **named})
+        like = (
+            parts(torch, first)[0],
+            *args[1:],
+        )  # exporters know only the type and the sizes of real tensors
+        result = _new_complex(torch, name, function, like, {"dtype": args[0].dtype, **named})
+        return function(*like, **named) if result is None else result
     if name in ARITHMETIC and len(args) == 2:
         return join_parts(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
     if name in PRODUCTS and len(args) == 2 and not named:

@@ -6,11 +6,13 @@ from typing import Any
 from pulse.torch.replacements.complex_numbers import complex_result, is_complex
 from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
-from pulse.torch.replacements.interpolation import interpolate_linearly, subsample_nearest
+from pulse.torch.replacements.interpolation import interpolate
 from pulse.torch.replacements.inverse_transform import inverse_transform
 from pulse.torch.replacements.loops import LoopTracer, author_place
 from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
+from pulse.torch.replacements.ranks import kth_value, median_along_axis
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
+from pulse.torch.replacements.stable_functions import elementwise_result
 from pulse.torch.replacements.windows import columns_of_full_width, pool_maxima, strided_windows
 
 
@@ -121,14 +123,17 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
         case "istft":
             return inverse_transform(torch, *args, **named)
         case "interpolate":
-            result = interpolate_linearly(torch, args, named)
-            return subsample_nearest(torch, args, named) if result is None else result
+            return interpolate(torch, args, named)
         case "cdist":
             return pairwise_distances(torch, *args, **named)
         case "clamp" | "clip" | "clamp_" | "clip_":
             return _clamp_by_floats(torch, function, *args, **named)
         case "hamming_window":
             return _hamming_window(torch, *args, **named)
+        case "median":
+            return median_along_axis(torch, *args, **named)
+        case "kthvalue":
+            return kth_value(torch, *args, **named)
         case "max_pool1d":
             return pool_maxima(torch, *args, **named)
         case "unfold" if function is torch.nn.functional.unfold:
@@ -141,8 +146,9 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return fill_by_mask(torch, *args)
         case "as_strided":
             return strided_windows(torch, *args, **named)
-        case _:
-            return complex_result(torch, function, args, named)
+        case name:
+            result = elementwise_result(torch, name, args, named)
+            return complex_result(torch, function, args, named) if result is None else result
 
 
 def _clamp_by_floats(torch: Any, function: Any, x: Any, min: Any = None, max: Any = None, **more: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 from pulse.torch.replacements.loop_values import (
+    MadeOfSteps,
     are_alike,
     are_equal,
     constant_numbers,
@@ -146,13 +147,13 @@ class _Body:
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
         self._steps: set[int] = set()
-        self._copies: dict[tuple[int, int], Any] = {}
+        self._copies = MadeOfSteps()
         self._pending: list[tuple[int, tuple[Any, ...]]] = []
         self._first_states: list[Any] = []
         self._state_inputs: list[Any] = []
         self._next_states: list[Any] = []
         self._frames: dict[tuple[int, int], tuple[Any, Any, int]] = {}
-        self._value_of_input: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
+        self._inner_values = MadeOfSteps()
 
     def output(self, values: Sequence[Any]) -> Any:
         """Return the value in the body that is ``values[k]`` in step k."""
@@ -168,16 +169,14 @@ class _Body:
     def _value(self, values: tuple[Any, ...]) -> Any:
         if len(values) < 2:
             raise _NoScanError("a step needs more previous steps than are exported")
-        key = id(values[0]), id(values[1])
-        if key not in self._value_of_input:
-            self._note(values, self._make(values))
-        before, inner = self._value_of_input[key]
-        if any(left is not right for left, right in zip(before, values)):
-            raise _NoScanError("its steps are not alike")
+        known = self._inner_values.find(values)
+        if len(known) > 1:
+            raise _NoScanError("its states begin alike for as many steps as are exported")
+        if known:
+            return known[0]
+        inner = self._make(values)
+        self._inner_values.keep(values, inner)
         return inner
-
-    def _note(self, values: tuple[Any, ...], inner: Any) -> None:
-        self._value_of_input[id(values[0]), id(values[1])] = values, inner
 
     def _make(self, values: tuple[Any, ...]) -> Any:
         first = values[0]
@@ -244,7 +243,6 @@ class _Body:
         self._first_states.append(self._expand_first(values[0], values[1]))
         self._state_inputs.append(value)
         self._next_states.append(None)
-        self._note(values, value)
         self._pending.append((index, values[1:]))
         return value
 
@@ -272,8 +270,8 @@ class _Body:
         if any(node.outputs[index] is not value for node, value in zip(nodes, values)):
             raise _NoScanError("its steps are not alike")
         self._steps.update(map(id, nodes))
-        key = id(first), id(nodes[1])
-        if key not in self._copies:
+        copies = self._copies.find(nodes)
+        if not copies:
             inputs = [
                 None if slot is None else self._value(tuple(node.inputs[n] for node in nodes))
                 for n, slot in enumerate(first.inputs)
@@ -290,14 +288,16 @@ class _Body:
             for mine, original in zip(copy.outputs, first.outputs):
                 mine.type, mine.shape = original.type, original.shape
             self._nodes.append(copy)
-            self._copies[key] = copy
-        return self._copies[key].outputs[index]
+            self._copies.keep(nodes, copy)
+            copies = [copy]
+        return copies[0].outputs[index]
 
     def finish(self, stacks: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Insert the Scan before the first node that needs it, and replace the joined frames with its outputs."""
         ir = self._ir
         while self._pending:  # after all outputs, because these are compared up to the last step
-            index, values = self._pending.pop()
+            longest = max(range(len(self._pending)), key=lambda place: len(self._pending[place][1]))
+            index, values = self._pending.pop(longest)
             self._next_states[index] = self._add_node("Identity", [self._value(values)], values[0])
         last_values = self._keep_last_values()
         frames = list(self._frames.values())
@@ -413,7 +413,7 @@ class _Body:
     def _keep_last_values(self) -> list[tuple[Any, int]]:
         """Add states for values of the last step that are used after the loop; return each with its state's index."""
         last_values: list[tuple[Any, int]] = []
-        for values, inner in list(self._value_of_input.values()):
+        for values, inner in self._inner_values.list_all():
             value = values[-1]
             is_read_after = any(
                 id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()

@@ -1,11 +1,35 @@
 """What the values of an exported loop are: marked frames, results of steps, constants, equal nodes."""
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
 
 from pulse.torch.replacements.loop_steps import LOOP_DOMAIN, FrameLoop
+
+
+class MadeOfSteps:
+    """What a body has for values, or nodes, of successive steps.
+
+    Two states may begin with the same values, as after ``x1 = x2 = zeros``, so all steps tell them apart. One that
+    depends on earlier steps has fewer steps, and is looked up by those that it has.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, int], list[tuple[tuple[Any, ...], Any]]] = {}
+
+    def find(self, steps: Sequence[Any]) -> list[Any]:
+        """Return what was made of these steps: several if other steps, which are not given, tell them apart."""
+        known = self._made.get((id(steps[0]), id(steps[1])), [])
+        return [inner for others, inner in known if all(map(is_, steps, others))]
+
+    def keep(self, steps: Sequence[Any], inner: Any) -> None:
+        self._made.setdefault((id(steps[0]), id(steps[1])), []).append((tuple(steps), inner))
+
+    def list_all(self) -> list[tuple[tuple[Any, ...], Any]]:
+        """Return all steps with what was made of them."""
+        return [entry for entries in self._made.values() for entry in entries]
 
 
 def is_frame(value: Any) -> bool:

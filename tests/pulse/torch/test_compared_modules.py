@@ -4,6 +4,7 @@ import importlib.util
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,33 @@ def test_a_branch_that_the_example_took_is_found() -> None:
         pulse.from_torch(module, example, T, lengths=[{"T": 11}, {"T": 5}])
 
 
+def sum_by_doubling(x: Any) -> Any:
+    """Decaying sums, of twice as many frames in each round: for random inputs, late rounds change little."""
+    gate, reach = torch.sigmoid(x), 1
+    while reach < x.shape[-1]:
+        x = torch.cat([x[..., :reach], x[..., reach:] + gate[..., reach:] * x[..., :-reach]], -1)
+        gate = torch.cat([gate[..., :reach], gate[..., reach:] * gate[..., :-reach]], -1)
+        reach *= 2
+    return x
+
+
+@needs_onnxscript
+def test_a_condition_that_longer_inputs_change_is_warned_of() -> None:
+    """Not if the model refuses these lengths, as they exceed its table."""
+    with pytest.warns(
+        pulse.PulseWarning, match=r"while reach < .* is otherwise from T = 65 on, and the model keeps"
+    ):
+        pulse.from_torch(FunctionModule(sum_by_doubling), torch.randn(1, 2, 40), T)
+    table = torch.randn(64)
+
+    def within_table(x: Any) -> Any:
+        if x.shape[-1] > 64:
+            raise ValueError("too long")
+        return x + table[: x.shape[-1]]
+
+    pulse.from_torch(FunctionModule(within_table), torch.randn(1, 2, 20), T)
+
+
 @needs_onnxscript
 def test_the_lengths_of_two_symbols_are_both_varied() -> None:
     """Each is varied; a batch of any size, and sound with features that are a quarter as long."""
@@ -171,6 +199,28 @@ def test_outputs_may_be_nested_missing_or_complex() -> None:
 
     typed = pulse.from_torch(FunctionModule(forward), torch.randn(1, 4, 20), T).analyse()
     assert [str(fact) for fact in typed.outputs.values()] == ["1,4,T,f32", "1,4,f32", "1,3,T,2,f32"]
+
+
+@dataclass
+class Result:
+    """The result of an author's module."""
+
+    wave: Any
+    parts: Any
+
+
+@needs_onnxscript
+def test_outputs_may_be_dataclasses() -> None:
+    """Fields name the outputs; a dataclass may be in a list of another one."""
+
+    def forward(x: Any) -> Any:
+        return Result(x * 2, [Result(x.sum(1), None)])
+
+    typed = pulse.from_torch(FunctionModule(forward), torch.randn(1, 4, 20), T).analyse()
+    assert {name: str(fact) for name, fact in typed.outputs.items()} == {
+        "wave": "1,4,T,f32",
+        "parts_0_wave": "1,T,f32",
+    }
 
 
 @needs_onnxscript

@@ -66,13 +66,29 @@ def double(x: Array) -> Array:
 def test_equal_functions_run_at_a_shorter_and_a_longer_length() -> None:
     module, model = Seen(double), Seen(lambda x: x + x)
     assert difference_of(module, model, sampled_inputs()) == []
-    assert [lengths["x"] for lengths in module.ran] == [lengths["x"] for lengths in model.ran] == [7, 41]
+    assert [lengths["x"] for lengths in module.ran] == [lengths["x"] for lengths in model.ran] == [7, 41, 7]
 
 
-def test_without_dynamic_axes_the_module_runs_once() -> None:
+@pytest.mark.parametrize("samples", [sampled_inputs(), {"x": SampledInputs(np.arange(3.0), {})}])
+def test_a_choice_that_only_large_values_show_is_refused(samples: dict[str, SampledInputs]) -> None:
+    with pytest.raises(LoadError, match="on floats that are 10 times as large it differs: output y, at "):
+        difference_of(Seen(lambda x: np.where(abs(x) > 5, 5, x)), Seen(lambda x: x), samples)
+
+
+def test_larger_values_that_overflow_show_nothing() -> None:
+    def refuse(x: Array) -> Array:
+        if abs(x).max() > 5:
+            raise InputError("AssertionError: too loud")
+        return x
+
+    for module in (lambda x: np.where(abs(x) > 5, np.inf, x), refuse):
+        assert difference_of(Seen(module), Seen(lambda x: x), sampled_inputs()) == []
+
+
+def test_without_dynamic_axes_the_module_runs_twice() -> None:
     module = Seen(double)
     assert difference_of(module, double_of, {"x": SampledInputs(np.ones((1, 3), np.float32), {})}) == []
-    assert len(module.ran) == 1
+    assert len(module.ran) == 2
 
 
 def test_a_difference_on_a_fixed_size_example_is_refused() -> None:
@@ -151,7 +167,7 @@ def test_near_lengths_are_tried_if_the_module_refuses() -> None:
     """The module takes multiples of 5 from 10 on."""
     module = Seen(double, lambda lengths: lengths["x"] % 5 == 0 and lengths["x"] >= 10)
     assert difference_of(module, double_of, sampled_inputs()) == []
-    assert [lengths["x"] for lengths in module.ran] == [10, 40]
+    assert [lengths["x"] for lengths in module.ran] == [10, 40, 10]
     assert len(module.refused) > 2
 
 
@@ -181,7 +197,7 @@ def test_multiples_of_a_symbol_change_with_it() -> None:
     samples["s"] = SampledInputs(next_noise(np.random.default_rng(1), 1, 80), {1: "4*T"})
     module = Seen(lambda x, s: {"y": x + s[:, None, ::4]})
     assert difference_of(module, Seen(lambda x, s: {"y": x + s[:, None, ::4]}), samples) == []
-    assert [tuple(lengths.values()) for lengths in module.ran] == [(7, 28), (41, 164)]
+    assert [tuple(lengths.values()) for lengths in module.ran] == [(7, 28), (41, 164), (7, 28)]
 
 
 def test_an_even_length_changes_multiples_too() -> None:
@@ -221,7 +237,7 @@ def test_given_lengths_are_the_only_ones() -> None:
     """They are tried in their order, and no others; one that the module refuses is reported."""
     module = Seen(double, lambda lengths: lengths["x"] != 9)
     assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}, {"T": 8}]) == []
-    assert [lengths["x"] for lengths in module.ran] == [33, 8]
+    assert [lengths["x"] for lengths in module.ran] == [33, 8, 8]
     with pytest.raises(
         InputError, match=r"Net: the module does not run on T = 9: RuntimeError: .*; give lengths"
     ):
@@ -233,7 +249,7 @@ def test_each_symbol_is_varied() -> None:
     module = Seen(lambda x, s: {"y": 2 * x, "z": 3 * s})
     assert difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s}), sampled_inputs(S=8)) == []
     ran = [(lengths["x"], lengths["s"]) for lengths in module.ran]
-    assert ran == [(7, 8), (41, 8), (20, 3), (20, 17)]
+    assert ran == [(7, 8), (41, 8), (20, 3), (20, 17), (7, 8)]
     with pytest.raises(LoadError, match=r"\(T = 20, S = 8\), but at T = 20, S = 17 it differs: output z"):
         difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s[:, :8]}), sampled_inputs(S=8))
 

@@ -39,3 +39,21 @@ def test_inputs_have_the_names_of_tensors(dynamic: dict[str, dict[int, str]]) ->
     assert list(model.inputs) == ["x", "z"]
     feeds = {"x": np.full((1, 20), 2, np.float32), "z": np.ones((1, 20), np.float32)}
     assert next(iter(model.analyse().run(feeds).values()))[0, 0] == 5
+
+
+class NestedInputs(nn.Module):
+    """Arguments and results whose keys read the same when they are joined."""
+
+    def forward(self, x: Any, x_a: Any, more: Any) -> Any:
+        return {"y": {"a": x["a"] - x_a}, "y_a": x_a + more["b_c"] - 2 * more["b"]["c"]}
+
+
+def test_names_are_distinct() -> None:
+    """A parameter's own name stays with it."""
+    chunk = torch.randn(1, 6)
+    example = {"x": {"a": 3 * chunk}, "x_a": chunk, "more": {"b_c": 4 * chunk, "b": {"c": chunk}}}
+    model = pulse.from_torch(NestedInputs(), example, {})
+    assert list(model.inputs) == ["x_a_2", "x_a", "more_b_c", "more_b_c_2"]
+    feeds = {name: np.full((1, 6), n + 1, np.float32) for n, name in enumerate(model.inputs)}
+    results = model.analyse().run(feeds)
+    assert {name: value[0, 0] for name, value in results.items()} == {"y_a_2": -1, "y_a": -3}

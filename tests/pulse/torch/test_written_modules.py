@@ -137,6 +137,17 @@ def as_low_frame_rates(x: Any) -> Any:
     return torch.cat([left, left[:, -1:].expand(-1, 6, -1)], 1).unfold(1, 7, 6).flatten(2)
 
 
+def as_zipformer_downsamples(x: Any) -> Any:
+    """Pairs of frames, the last one with a copy of itself if there is an odd number; their means are repeated."""
+    length = x.shape[1]
+    pairs = (length + 1) // 2
+    more = 2 * pairs - length
+    if more:
+        x = torch.cat([x, x[:, -1:].expand(-1, more, -1)], 1)
+    means = x.reshape(1, pairs, 2, 3).mean(2, keepdim=True)
+    return means.expand(-1, -1, 2, -1).reshape(1, 2 * pairs, 3)[:, :length]
+
+
 @pytest.mark.parametrize(
     ("forward", "layer", "shape", "axis"),
     [
@@ -159,6 +170,7 @@ def as_low_frame_rates(x: Any) -> Any:
         (lambda x: F.interpolate(x, 2 * x.shape[-1], mode="linear"), None, (1, 2, 20), 2),
         (with_harmonics, None, (1, 1, 20), 2),
         (as_low_frame_rates, None, (1, 20, 3), 1),
+        (as_zipformer_downsamples, None, (1, 21, 3), 1),
     ],
     ids=[
         *(
@@ -175,7 +187,7 @@ def as_low_frame_rates(x: Any) -> Any:
             "taps",
             "demucs",
         ),
-        *("fours", "moshi", "resampled", "linear", "twice", "harmonics", "low rate"),
+        *("fours", "moshi", "resampled", "linear", "twice", "harmonics", "low rate", "pairs"),
     ],
 )
 def test_written_modules_stream(

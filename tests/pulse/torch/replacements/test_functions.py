@@ -74,6 +74,29 @@ def every_other_frame(self: Any, x: Any) -> Any:
     return F.interpolate(F.interpolate(self.first(x), scale_factor=0.5), scale_factor=2)
 
 
+def exact_nearest_frames(self: Any, x: Any) -> Any:
+    """Frames of exact positions: more of them, fewer, three for two, and neighbouring channels."""
+    several = [F.interpolate(x, scale_factor=factor, mode="nearest-exact") for factor in (2, 1.5)]
+    more, halves = several[0] * 2, F.interpolate(several[1], scale_factor=1 / 3, mode="nearest-exact")
+    size = (x.shape[2], 4)
+    channels = F.interpolate(x.transpose(1, 2).unsqueeze(1), size=size, mode="nearest-exact")
+    fewer = F.interpolate(more, scale_factor=0.25, mode="nearest-exact")
+    return fewer + halves + channels[:, 0].mean(2)[:, None, ::2]
+
+
+def stable_functions(self: Any, x: Any) -> Any:
+    """Functions of values whose exponentials and squares overflow."""
+    before = 1e3 * F.pad(x, (1, -1))
+    sums = [torch.logaddexp(200 * x, before), torch.logaddexp2(200 * x, before), F.logsigmoid(before)]
+    return torch.cat([*sums, torch.hypot(x, before), torch.hypot(0 * x, 0 * x)], 1)
+
+
+def medians(self: Any, x: Any) -> Any:
+    """Median filters of an odd and an even length, and another rank."""
+    odd, even = (F.pad(x, (count - 1, 0)).unfold(2, count, 1) for count in (5, 4))
+    return torch.cat([odd.median(-1).values, torch.median(even, dim=3)[0], odd.kthvalue(2, -1)[0]], 1)
+
+
 def padded_transform(self: Any, x: Any) -> Any:
     """A transform of complex frames that are padded to its length."""
     z = torch.fft.fft(x.unfold(2, 6, 2) * torch.exp(1j * torch.arange(6.0)), dim=-1)
@@ -103,6 +126,9 @@ def windows_made_in_a_call(self: Any, x: Any) -> Any:
         numbered_loops,
         from_the_end,
         every_other_frame,
+        exact_nearest_frames,
+        medians,
+        stable_functions,
         padded_transform,
         neighbouring_channels,
         windows_made_in_a_call,

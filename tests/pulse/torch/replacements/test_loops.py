@@ -100,6 +100,26 @@ def biquad(self: Any, x: Any) -> Any:
     return y
 
 
+def biquad_of_states(self: Any, x: Any) -> Any:
+    """A filter of four states that begin as one tensor; two of them have it for two steps."""
+    x1 = x2 = y1 = y2 = torch.zeros_like(x[:, 0])
+    outputs = list[Any]()
+    for n in range(x.shape[1]):
+        y = 0.5 * x[:, n] + 0.3 * x1 + 0.1 * x2 - 0.4 * y1 - 0.2 * y2
+        x2, x1, y2, y1 = x1, x[:, n], y1, y
+        outputs.append(y)
+    return torch.stack(outputs, 1)
+
+
+def delayed_states(self: Any, x: Any) -> Any:
+    """Two delays of four frames each, which begin with the same zeros and are scaled alike."""
+    left, right, outputs = [torch.zeros_like(x[:, 0])] * 4, [torch.zeros_like(x[:, 0])] * 4, list[Any]()
+    for frame in x.unbind(1):
+        outputs.append(frame + 0.5 * left[0] - torch.tanh(0.5 * right[0]))
+        left, right = [*left[1:], frame], [*right[1:], outputs[-1]]
+    return torch.stack(outputs, 1)
+
+
 def complex_states(self: Any, x: Any) -> Any:
     """A diagonal state space model (LRU): complex frames, states and products."""
     rate, mix = (
@@ -238,6 +258,8 @@ def indexed_by_arrays(self: Any, x: Any) -> Any:
         smoothed_from_the_first,
         first_step_differs,
         biquad,
+        biquad_of_states,
+        delayed_states,
         complex_states,
         gated_loop,
         unbound,
@@ -250,6 +272,20 @@ def test_a_loop_streams(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     typed = pulse.from_torch(Looping(forward), torch.randn(1, 12, 3), {"x": {1: "T"}}).analyse().declutter()
     pulse.verify(typed, pulse=4).require()
+
+
+def smoothed_spectra(self: Any, x: Any) -> Any:
+    """Complex frames of the input, whose sizes the loop and its first state have."""
+    state, states = torch.zeros_like(x[:, 0]), list[Any]()
+    for t in range(x.shape[1]):
+        state = 0.9 * state + 0.1j * x[:, t]
+        states.append(state)
+    return torch.stack(states, 1) + torch.ones(x.shape)
+
+
+def test_a_loop_over_a_complex_input_streams() -> None:
+    example = torch.randn(1, 12, 3, dtype=torch.cfloat)
+    pulse.verify(pulse.from_torch(Looping(smoothed_spectra), example, {"x": {1: "T"}}), pulse=4).require()
 
 
 def with_its_end(self: Any, x: Any) -> Any:
