@@ -8,6 +8,7 @@ from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate
 from pulse.torch.replacements.inverse_transform import inverse_transform
+from pulse.torch.replacements.loop_numbers import mark_numbers
 from pulse.torch.replacements.loops import LoopTracer, author_place
 from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
 from pulse.torch.replacements.ranks import kth_value, median_along_axis
@@ -52,6 +53,7 @@ def replace_functions(torch: Any, module: Any, loops: LoopTracer) -> Any:
             if name == "slice" and any(_counts_back(torch, bound) for bound in args[2:4]):
                 self.trims = True
                 args = _wrap_bounds(torch, args)
+            args = mark_numbers(torch, name, args)
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result

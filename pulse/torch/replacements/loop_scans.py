@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
+from pulse.torch.replacements.loop_nodes import NodeInserter
+from pulse.torch.replacements.loop_numbers import StepNumbers, is_step_number, step_number
 from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
 from pulse.torch.replacements.loop_values import (
     MadeOfSteps,
@@ -153,6 +155,8 @@ class _Body:
         self._state_inputs: list[Any] = []
         self._next_states: list[Any] = []
         self._frames: dict[tuple[int, int], tuple[Any, Any, int]] = {}
+        self._inserter = NodeInserter(onnx_ir, graph)
+        self._numbers = StepNumbers()
         self._inner_values = MadeOfSteps()
 
     def output(self, values: Sequence[Any]) -> Any:
@@ -185,6 +189,11 @@ class _Body:
             if levels[0] is not None:
                 raise _NoScanError("all steps use the result of one of them")
             return first
+        if all(map(is_step_number, values)):
+            number = self._numbers.find(values)
+            if number is None:
+                raise _NoScanError("its steps are not alike")
+            return self._numbers.add(number, self._input("number", values[0]))
         if self._is_frame_before(values, levels):
             values, levels[0] = (self._take_frame(first.producer(), self._graph[0]), *values[1:]), None
         else:
@@ -201,7 +210,7 @@ class _Body:
         if all(constant is not None for constant in constants):
             if all(are_equal(constant, constants[0]) for constant in constants):
                 return first
-            raise _NoScanError("it computes with the step number")
+            raise _NoScanError("it computes with a number other than the step's own, such as 2 * t or 1 / t")
         return self._operation(values)
 
     def _is_frame_before(self, values: tuple[Any, ...], levels: Sequence[int | None]) -> bool:
@@ -212,9 +221,11 @@ class _Body:
 
     def _take_frame(self, mark: Any, place: Any) -> Any:
         """Return the frame of a mark by an ordinary node, which is inserted before ``place``."""
-        index, frame = self._constant(place, mark.attributes["step"].value), mark.outputs[0]
+        index, frame = self._inserter.constant(place, mark.attributes["step"].value), mark.outputs[0]
         axis = mark.attributes["axis"].value
-        return self._insert(place, "Gather", [mark.inputs[0], index], frame.type, frame.shape, axis)
+        return self._inserter.insert(
+            place, "Gather", [mark.inputs[0], index], frame.type, frame.shape, axis=axis
+        )
 
     def _find_frame(self, values: tuple[Any, ...]) -> Any:
         if not all(map(is_frame, values)):
@@ -232,7 +243,7 @@ class _Body:
         return self._frames[key][1]
 
     def _input(self, prefix: str, like: Any) -> Any:
-        index = len(self._state_inputs) + len(self._frames)
+        index = len(self._state_inputs) + len(self._frames) + len(self._numbers.inputs)
         return self._ir.Value(
             name=f"loop{self._loop_index}.{prefix}{index}", type=like.type, shape=like.shape
         )
@@ -255,8 +266,8 @@ class _Body:
         if not fits or any(size not in (1, other) for size, other in zip(sizes[::-1], target[::-1])):
             raise _NoScanError(f"its state has the shape {first.shape} first, and {second.shape} later")
         place = self._graph[0]
-        inputs = [first, self._constant(place, target)]
-        return self._insert(place, "Expand", inputs, second.type, second.shape)
+        inputs = [first, self._inserter.constant(place, target)]
+        return self._inserter.insert(place, "Expand", inputs, second.type, second.shape)
 
     def _operation(self, values: tuple[Any, ...]) -> Any:
         nodes = [value.producer() for value in values]
@@ -308,21 +319,24 @@ class _Body:
         for n, node in enumerate(self._nodes):
             node.name = f"loop{self._loop_index}.{node.op_type}_{n}"
         body = ir.Graph(
-            [*self._state_inputs, *(inner for _, inner, _ in frames)],
+            [*self._state_inputs, *(inner for _, inner, _ in frames), *self._numbers.inputs.values()],
             [*self._next_states, *outputs],
             nodes=self._nodes,
             name="loop",
         )
         axes = [node.attributes["axis"].value for node in stacks]
         first = min(stacks, key=lambda node: self._node_indices[id(node.outputs[0])])
+        scanned = [self._after_peeled(first, x, axis) for x, _, axis in frames]
+        input_axes = [axis for _, _, axis in frames]
+        scanned += self._numbers.insert(self._inserter, first, scanned[0], input_axes[0])
         scan = ir.Node(
             "",
             "Scan",
-            [*self._first_states, *(self._after_peeled(first, x, axis) for x, _, axis in frames)],
+            [*self._first_states, *scanned],
             attributes=[
                 ir.AttrGraph("body", body),
-                ir.AttrInt64("num_scan_inputs", len(frames)),
-                ir.AttrInt64s("scan_input_axes", [axis for _, _, axis in frames]),
+                ir.AttrInt64("num_scan_inputs", len(scanned)),
+                ir.AttrInt64s("scan_input_axes", input_axes + [0] * len(self._numbers.inputs)),
                 ir.AttrInt64s("scan_output_axes", axes),
             ],
             num_outputs=len(self._next_states) + len(outputs),
@@ -337,45 +351,31 @@ class _Body:
             use_instead(self._graph, value, result)
         self._take_peeled_frames()
 
-    def _constant(self, place: Any, value: Any, dtype: Any = np.int64) -> Any:
-        """Insert a constant before ``place``; return its output."""
-        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(value, dtype)))
-        node = self._ir.Node("", "Constant", [], attributes=[attribute])
-        self._graph.insert_before(place, node)
-        return node.outputs[0]
-
-    def _insert(
-        self,
-        place: Any,
-        op_type: str,
-        inputs: Sequence[Any],
-        type_: Any,
-        shape: Any = None,
-        axis: int | None = None,
-    ) -> Any:
-        """Insert a node before ``place``; return its output."""
-        attributes = [] if axis is None else [self._ir.AttrInt64("axis", axis)]
-        node = self._ir.Node("", op_type, inputs, attributes=attributes, num_outputs=1)
-        node.outputs[0].type, node.outputs[0].shape = type_, shape
-        self._graph.insert_before(place, node)
-        return node.outputs[0]
-
     def _after_peeled(self, place: Any, x: Any, axis: int) -> Any:
         """Return the frames of x that the Scan takes, by nodes before ``place``."""
         if not self._peeled:
             return x
-        bounds = [self._constant(place, [number]) for number in (self._peeled, np.iinfo(np.int64).max, axis)]
-        return self._insert(place, "Slice", [x, *bounds], x.type)
+        bounds = [
+            self._inserter.constant(place, [number])
+            for number in (self._peeled, np.iinfo(np.int64).max, axis)
+        ]
+        return self._inserter.insert(place, "Slice", [x, *bounds], x.type)
 
     def _take_peeled_frames(self) -> None:
-        """Make an ordinary node of each mark of a frame that a peeled step takes."""
+        """Make an ordinary node of each mark of a frame, or a number, that a peeled step takes."""
         for mark in list(self._graph):
-            if mark.domain != LOOP_DOMAIN or mark.op_type != "Frame":
+            if mark.domain != LOOP_DOMAIN or mark.op_type not in ("Frame", "Step"):
                 continue
             step = mark.attributes["step"].value
             if mark.attributes["loop"].value != self._loop_index or step >= self._peeled:
                 continue
-            use_instead(self._graph, mark.outputs[0], self._take_frame(mark, mark))
+            value = mark.outputs[0]
+            if mark.op_type == "Step":
+                use_instead(
+                    self._graph, value, self._inserter.constant(mark, step_number(mark), value.dtype.numpy())
+                )
+            else:
+                use_instead(self._graph, value, self._take_frame(mark, mark))
 
     def _join_peeled(self, node: Any, value: Any) -> Any:
         """Return the frames of the Scan joined to those of the peeled steps."""
@@ -385,9 +385,9 @@ class _Body:
             if node.op_type == "Stack" and not node.attributes["new"].value:
                 parts.append(frame)
                 continue
-            axes = self._constant(node, [axis])
-            parts.append(self._insert(node, "Unsqueeze", [frame, axes], frame.type))
-        return self._insert(node, "Concat", [*parts, value], value.type, axis=axis)
+            axes = self._inserter.constant(node, [axis])
+            parts.append(self._inserter.insert(node, "Unsqueeze", [frame, axes], frame.type))
+        return self._inserter.insert(node, "Concat", [*parts, value], value.type, axis=axis)
 
     def _replace(self, node: Any, value: Any, frame: Any) -> None:
         old = node.outputs[0]
@@ -407,8 +407,8 @@ class _Body:
         ]
         if None in trailing_sizes:
             raise _NoScanError("frames are joined before an axis of another length that is not constant")
-        sizes = self._constant(node, [*[0] * axis, -1, *trailing_sizes])
-        return self._insert(node, "Reshape", [value, sizes], value.type)
+        sizes = self._inserter.constant(node, [*[0] * axis, -1, *trailing_sizes])
+        return self._inserter.insert(node, "Reshape", [value, sizes], value.type)
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
         """Add states for values of the last step that are used after the loop; return each with its state's index."""
@@ -433,7 +433,7 @@ class _Body:
             if not all(isinstance(size, int) for size in sizes):
                 raise _NoScanError(f"the result of its last step has no constant shape: {value.shape}")
             dtype = value.dtype.numpy()
-            self._first_states.append(self._constant(self._graph[0], np.zeros(sizes, dtype), dtype))
+            self._first_states.append(self._inserter.constant(self._graph[0], np.zeros(sizes, dtype), dtype))
             self._state_inputs.append(self._input("kept", value))
             last_values.append((value, len(self._next_states)))
             self._next_states.append(self._add_node("Identity", [inner], value))

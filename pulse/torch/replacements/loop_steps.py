@@ -7,7 +7,13 @@ from pulse.torch.replacements.traced_ints import TracedInt
 EXPORTED_STEPS = 8
 """Steps of a loop that are exported."""
 LOOP_DOMAIN = "pulse.loops"
-"""The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor."""
+"""The domain of the marks: ``Frame`` is one frame, ``Stack`` joins frames, ``Store`` writes one to a tensor, and
+``Step`` is the number of a step.
+"""
+
+
+STEP_ATTRIBUTE = "_pulse_loop_step"
+"""The attribute of a tensor that has the loop and the step it depends on."""
 
 
 class LoopStep(TracedInt):
@@ -24,17 +30,40 @@ class LoopStep(TracedInt):
 
     def __add__(self, other: Any) -> Any:
         """Return a later position in the same step; a plain number if the other one is a size."""
+        if _is_tensor(other):
+            return NotImplemented
         return LoopStep.of(self.loop, self.index, +self + +other) if isinstance(other, int) else +self + other
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
+        if _is_tensor(other):
+            return NotImplemented
         return LoopStep.of(self.loop, self.index, +self - +other) if isinstance(other, int) else +self - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return NotImplemented if _is_tensor(other) else other - +self
+
+    def __mul__(self, other: Any) -> Any:
+        return NotImplemented if _is_tensor(other) else +self * other
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return NotImplemented if _is_tensor(other) else +self / other
+
+    def __pow__(self, other: Any) -> Any:
+        return NotImplemented if _is_tensor(other) else (+self) ** other
 
     @property
     def offset(self) -> int:
         """How many positions it is after the index of the step; the same in all steps."""
         return +self - self.index
+
+
+def _is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor, whose own operators then take the number of a step."""
+    return hasattr(value, "layout")
 
 
 class FrameLoop(NamedTuple):

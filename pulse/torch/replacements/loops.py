@@ -13,9 +13,14 @@ from pulse.torch.arguments import tensor_leaves
 from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
 from pulse.torch.replacements.loop_buffers import LoopBuffers, WrittenFrames
 from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, selected_axis, steps_of
-from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop, LoopStep
+from pulse.torch.replacements.loop_steps import (
+    EXPORTED_STEPS,
+    LOOP_DOMAIN,
+    STEP_ATTRIBUTE,
+    FrameLoop,
+    LoopStep,
+)
 
-_MARK = "_pulse_loop_step"
 _OF_PAIRS = ("__getitem__", "select", "unbind", "split", "stack", "cat")
 
 
@@ -52,7 +57,7 @@ class LoopTracer:
 
     def step_index(self, frames: Any, index: int) -> int:
         """Return the index of a step that takes these frames: a ``LoopStep`` if they are the frames of that step."""
-        loop_steps = {getattr(leaf, _MARK, None) for leaf in tensor_leaves(self._torch, frames)}
+        loop_steps = {getattr(leaf, STEP_ATTRIBUTE, None) for leaf in tensor_leaves(self._torch, frames)}
         loop_step = loop_steps.pop() if len(loop_steps) == 1 else None
         if loop_step is None or loop_step[1] != index:
             return index
@@ -141,12 +146,12 @@ class LoopTracer:
         loop_steps = [
             loop_step
             for operand in leaves((args, named))
-            if (loop_step := getattr(operand, _MARK, None)) is not None
+            if (loop_step := getattr(operand, STEP_ATTRIBUTE, None)) is not None
         ]
         if loop_steps:
             for leaf in leaves(result):
                 if self._torch.is_tensor(leaf):
-                    setattr(leaf, _MARK, max(loop_steps))
+                    setattr(leaf, STEP_ATTRIBUTE, max(loop_steps))
 
     def record_write(self, tensor: Any, _: Any, value: Any) -> None:
         """Mark a tensor to a part of which (the index between the two) a result that depends on frames is written."""
@@ -157,7 +162,7 @@ class LoopTracer:
         if len(tensors) != 2:
             return None
         (before, frame), dim = tensors, dim if axis is None else axis
-        loop_step, previous = getattr(frame, _MARK, None), getattr(before, _MARK, None)
+        loop_step, previous = getattr(frame, STEP_ATTRIBUTE, None), getattr(before, STEP_ATTRIBUTE, None)
         if loop_step is None or (previous is not None and previous[0] != loop_step[0]):
             return None
         grown = self._growing.grow(before, frame, dim, loop_step[1], previous and previous[1])
@@ -281,7 +286,7 @@ class LoopTracer:
         frame = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
         )
-        setattr(frame, _MARK, (loop.loop_index, step))
+        setattr(frame, STEP_ATTRIBUTE, (loop.loop_index, step))
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
@@ -333,7 +338,7 @@ class LoopTracer:
             dtype=y.dtype,
             shape=list(written.later.shape),
         )
-        setattr(value, _MARK, (loop.loop_index, step.index))
+        setattr(value, STEP_ATTRIBUTE, (loop.loop_index, step.index))
         written.values[+step] = value
         self.buffers.replace_frame(y, step, value)
         if step.index == EXPORTED_STEPS - 1:
@@ -366,7 +371,7 @@ class LoopTracer:
 
     def _join_parts(self, name: str, tensors: Any, dim: int) -> list[Any] | None:
         """Return one tensor of each step, if each has left several of one loop."""
-        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
+        marks: list[Any] = [getattr(tensor, STEP_ATTRIBUTE, None) for tensor in tensors]
         count = len(tensors) // EXPORTED_STEPS
         if None in marks or marks != [
             (marks[0][0], step) for step in range(EXPORTED_STEPS) for _ in range(count)
@@ -381,7 +386,7 @@ class LoopTracer:
         The first one may come from elsewhere: a frame with the index 0, or the state before the first step, if each
         step leaves the state that it begins with.
         """
-        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
+        marks: list[Any] = [getattr(tensor, STEP_ATTRIBUTE, None) for tensor in tensors]
         if None in marks[1:] or len({mark[0] for mark in marks if mark}) != 1:
             return None
         steps = [step for _, step in marks[1:]]

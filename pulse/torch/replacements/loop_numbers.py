@@ -1,0 +1,90 @@
+# pyright: basic
+"""The number of a loop's step as an operand: ``mean + (x[:, t] - mean) / (t + 1)``."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pulse.torch.replacements.loop_nodes import NodeInserter
+from pulse.torch.replacements.loop_steps import LOOP_DOMAIN, STEP_ATTRIBUTE, LoopStep
+
+ARITHMETIC = {
+    *(
+        "add",
+        "add_",
+        "sub",
+        "sub_",
+        "subtract",
+        "mul",
+        "mul_",
+        "multiply",
+        "div",
+        "div_",
+        "divide",
+        "true_divide",
+    ),
+    *("pow", "pow_", "rsub", "__rsub__", "__rdiv__", "__rpow__", "minimum", "maximum", "remainder"),
+}
+"""The functions of tensors that may take the number of a step."""
+
+
+def mark_numbers(torch: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of arithmetic with a tensor, with a marked scalar for each number of a step."""
+    if name not in ARITHMETIC or not any(isinstance(argument, LoopStep) for argument in args):
+        return args
+    x = next((argument for argument in args if torch.is_tensor(argument)), None)
+    if x is None:
+        return args
+    dtype = x.dtype if x.is_floating_point() else torch.int64
+    return tuple(
+        _make_mark(torch, argument, dtype) if isinstance(argument, LoopStep) else argument
+        for argument in args
+    )
+
+
+def _make_mark(torch: Any, step: LoopStep, dtype: Any) -> Any:
+    attributes = {"step": step.index, "loop": step.loop.loop_index, "offset": step.offset}
+    number = torch.onnx.ops.symbolic(f"{LOOP_DOMAIN}::Step", [], attributes, dtype=dtype, shape=[])
+    setattr(number, STEP_ATTRIBUTE, (step.loop.loop_index, step.index))
+    return number
+
+
+def is_step_number(value: Any) -> bool:
+    node = value.producer()
+    return node is not None and node.domain == LOOP_DOMAIN and node.op_type == "Step"
+
+
+def step_number(mark: Any) -> int:
+    """Return the number of a step by its mark."""
+    return mark.attributes["step"].value + mark.attributes["offset"].value
+
+
+class StepNumbers:
+    """The inputs of a Scan's body that are numbers of steps.
+
+    inputs  number of the first step, and type -> the input of the body
+    """
+
+    def __init__(self) -> None:
+        self.inputs: dict[tuple[int, Any], Any] = {}
+
+    def find(self, values: Sequence[Any]) -> tuple[int, Any] | None:
+        """Return the key of marked numbers of successive steps; None if they do not count the steps."""
+        numbers = [step_number(value.producer()) for value in values]
+        counts = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        return (numbers[0], values[0].dtype) if counts else None
+
+    def add(self, key: tuple[int, Any], new_input: Any) -> Any:
+        """Return the input of a key: the new one if it has none."""
+        return self.inputs.setdefault(key, new_input)
+
+    def insert(self, inserter: NodeInserter, place: Any, frames: Any, axis: int) -> Iterator[Any]:
+        """Yield the numbers of all steps for each input, by nodes before ``place``; frames, axis: what counts them."""
+        for (first, dtype), number in self.inputs.items():
+            start, one = inserter.constant(place, first), inserter.constant(place, 1)
+            sizes = inserter.insert(place, "Shape", [frames], start.type)
+            count = inserter.insert(
+                place, "Gather", [sizes, inserter.constant(place, axis)], start.type, axis=0
+            )
+            stop = inserter.insert(place, "Add", [start, count], start.type)
+            numbers = inserter.insert(place, "Range", [start, stop, one], start.type)
+            yield inserter.insert(place, "Cast", [numbers], number.type, to=int(dtype))
