@@ -1,4 +1,3 @@
-# pyright: basic
 """Nodes that are inserted into an exported graph, in which loops become Scans."""
 
 from collections.abc import Sequence

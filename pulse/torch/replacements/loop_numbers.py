@@ -1,4 +1,3 @@
-# pyright: basic
 """The number of a loop's step as an operand: ``mean + (x[:, t] - mean) / (t + 1)``."""
 
 from collections.abc import Iterator, Sequence

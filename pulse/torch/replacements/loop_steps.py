@@ -52,8 +52,9 @@ class LoopStep(TracedInt):
     def __truediv__(self, other: Any) -> Any:
         return NotImplemented if _is_tensor(other) else +self / other
 
-    def __pow__(self, other: Any) -> Any:
-        return NotImplemented if _is_tensor(other) else (+self) ** other
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        number: Any = +self
+        return NotImplemented if _is_tensor(other) else pow(number, other, modulus)
 
     @property
     def offset(self) -> int:

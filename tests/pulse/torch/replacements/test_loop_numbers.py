@@ -9,7 +9,7 @@ import pulse
 from tests.pulse.torch.exporter import nn, torch
 
 
-class Counting(nn.Module):
+class Numbered(nn.Module):
     """A function of x [1, T]."""
 
     def __init__(self, forward: Callable[[Any], Any]) -> None:
@@ -75,7 +75,7 @@ NUMBERED = [running_mean, mean_from_the_first, both_sides, corrected_bias, writt
 @pytest.mark.parametrize("forward", NUMBERED, ids=lambda forward: forward.__name__)
 def test_a_step_computes_with_its_number(forward: Callable[[Any], Any]) -> None:
     report = pulse.verify(
-        Counting(forward), example=torch.randn(1, 40), dynamic={"x": {1: "T"}}, pulse=3, lengths=[1, 2, 9, 60]
+        Numbered(forward), example=torch.randn(1, 40), dynamic={"x": {1: "T"}}, pulse=3, lengths=[1, 2, 9, 60]
     )
     assert report.require().equal
 
@@ -91,4 +91,4 @@ def by_a_multiple(x: Any) -> Any:
 @pytest.mark.parametrize("forward", [by_a_quotient, by_a_multiple], ids=lambda forward: forward.__name__)
 def test_other_numbers_of_a_step_are_refused(forward: Callable[[Any], Any]) -> None:
     with pytest.raises(pulse.LoadError, match="it computes with a number other than the step's"):
-        pulse.from_torch(Counting(forward), torch.randn(1, 40), {"x": {1: "T"}})
+        pulse.from_torch(Numbered(forward), torch.randn(1, 40), {"x": {1: "T"}})
