@@ -53,8 +53,8 @@ class LoopStep(TracedInt):
         return NotImplemented if _is_tensor(other) else +self / other
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        number: Any = +self
-        return NotImplemented if _is_tensor(other) else pow(number, other, modulus)
+        power: Any = NotImplemented if _is_tensor(other) else int.__pow__(+self, other, modulus)
+        return power
 
     @property
     def offset(self) -> int:
