@@ -25,7 +25,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "LONG_FRAMES": 1024, "DRIFT_FRAMES": 4096}
+SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "MIN_LONG_FRAMES": 1024, "MIN_DRIFT_FRAMES": 4096}
 """Frames of streams in proofs of the default suite: a quarter of the usual ones.
 
 They still fill all that a model remembers. Modules with the mark ``full_proofs`` run the usual ones: tests of proofs

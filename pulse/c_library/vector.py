@@ -42,10 +42,10 @@ PERTURBED_RUNS = 6
 class TestVector:
     """A short stream.
 
-    length   frames of the symbol
-    steps    whole pulses
-    pulses   pulses, flush included
-    content  bytes of the file
+    length          frames of the symbol
+    steps           whole pulses
+    pulses          pulses, flush included
+    content         bytes of the file
     has_tolerances  whether it states how far results may be off
     """
 

@@ -1,7 +1,7 @@
 """The parts of an operator's kernel, for operators from outside this package.
 
 lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(lowering, node, op) -> [TensorView, …]``
-TensorView              a tensor in memory: shape, strides, a buffer
+TensorView         a tensor in memory: shape, strides, a buffer
 Instruction        what a row is: named fields, tensors that are read or written, and numbers
 kernel, device     a compiled function that runs a row, and helpers that it calls
 LANES, v…          vectors, in which kernels are written; see ``pulse.jit``

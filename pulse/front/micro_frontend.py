@@ -172,7 +172,10 @@ def _bands(z: Integers, energy: OutletId, bank: MelBank) -> OutletId:
     bins = builder.slice(energy, 2, bank.start - 2, bank.end - 1)
     ends = bank.edges - bank.start
     totals: list[OutletId] = []
-    for weights, first, last in ((bank.weights, ends[1:-1], ends[2:]), (bank.rests, ends[:-2], ends[1:-1])):
+    for weights, first, last in (
+        (bank.weights, ends[1:-1], ends[2:]),
+        (bank.complements, ends[:-2], ends[1:-1]),
+    ):
         running = wire(builder.graph, "running", CumSum(2), [z.mul(bins, np.append(0, weights))])[0]
         totals.append(z.sub(z.pick(running, last, 2), z.pick(running, first, 2)))
     return z.add(*totals)

@@ -23,7 +23,7 @@ def round_half_up(x: Array) -> Array:
 
 
 def window_table(size: int) -> Array:
-    """Return a hann window between its samples, times 2**12."""
+    """Return a Hann window sampled at half-integers, times 2**12."""
     angle = F(F(np.pi) * F(2) / F(size))
     return round_half_up(
         (F(0.5) - F(0.5) * np.cos(angle * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
@@ -34,17 +34,17 @@ def window_table(size: int) -> Array:
 class MelBank:
     """Triangles: each bin adds to one band with its weight, and to the next one with 2**12 minus that weight.
 
-    start, end  the bins that count
-    edges       the first bin of each band; band 0 only has the falling half below the first one
-    weights     the weight of each bin
-    rests       2**12 minus the weight of each bin
+    start, end   the bins that count
+    edges        the first bin of each band; band 0 only has the falling half below the first one
+    weights      the weight of each bin
+    complements  2**12 minus the weight of each bin
     """
 
     start: int
     end: int
     edges: Array
     weights: Array
-    rests: Array
+    complements: Array
 
 
 def mel(hz: Array | float) -> Array:

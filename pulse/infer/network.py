@@ -46,10 +46,10 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
     if fact.rank is None:
         return f"input {name}{fact_text}: the file states no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
     unknown = [axis for axis, dim in enumerate(fact.dims) if dim is None]
-    free = iter("TABCDEFGH" * (len(fact.dims) + 1))
-    streams = {0: "1"} if 0 in unknown and len(unknown) > 1 else {}
+    free_names = iter("TABCDEFGH" * (len(fact.dims) + 1))
+    batch = {0: "1"} if 0 in unknown and len(unknown) > 1 else {}
     example = ",".join(
-        streams.get(axis) or next(free) if dim is None else str(dim) for axis, dim in enumerate(fact.dims)
+        batch.get(axis) or next(free_names) if dim is None else str(dim) for axis, dim in enumerate(fact.dims)
     )
     axes = ", ".join(map(str, unknown))
     if not axes:

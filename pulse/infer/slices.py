@@ -43,7 +43,7 @@ def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDi
     return simplest_max(simplest_min(_wrap_bound(node, bound, size), high), TDim.of(low))
 
 
-def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
+def _wrap_forward_bound(node: NodeContext, bound: TDim, size: TDim) -> TDim:
     """Return a bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
     if bound.is_const and int(bound) >= OPEN_BOUND:
         return size
@@ -60,7 +60,7 @@ def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, s
     if step == 0:
         raise node.error("a step is 0; it must be another integer")
     if step > 0:
-        first, last = _forward(node, start, size), _forward(node, end, size)
+        first, last = _wrap_forward_bound(node, start, size), _wrap_forward_bound(node, end, size)
         everything = step == 1 and first == 0 and last.prove_ge(size).yes
         return None if everything else Slice(axis, first, last, step)
     first = _clamp_bound(node, start, size, 0, size - 1)

@@ -24,7 +24,7 @@ LANE_WORDS = words_of(LaneBases)
 LANE_COUNT_WORD = fields_of(LaneBases)["lanes"].word
 """The word of the bases that is the number of lanes."""
 MIN_SHARING_LANES = 4
-"""The lanes of the smallest block that shares one reading of the weights."""
+"""The fewest lanes that share one reading of the weights."""
 MAX_STACK_LANES = 64
 """The lanes whose addresses a kernel keeps on the stack."""
 

@@ -26,7 +26,7 @@ from pulse.proof.report import (
 )
 from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds, integer_ranges
-from pulse.proof.trials import LONG_S, ProofChoice, Trial, plan_trials
+from pulse.proof.trials import MAX_LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 
@@ -121,7 +121,7 @@ def prove_programs(
 
 def _ends_in_time(program: Program, trial: Trial, effort: Effort) -> bool:
     """Return whether a reference program may run a stream: it must not take too long."""
-    return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
+    return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= MAX_LONG_S
 
 
 def _judge(

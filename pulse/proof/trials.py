@@ -19,15 +19,20 @@ CONSECUTIVE_LENGTHS = 8
 """The number of consecutive lengths: errors only at multiples of a small number are found too."""
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
 """Frames and pulses of the streams of each signal; fewer if a run takes long."""
-LONG_FRAMES, LONG_PULSES = 4096, 8
+MIN_LONG_FRAMES, MIN_LONG_PULSES = 4096, 8
 """The minimum frames and pulses of a long stream."""
-DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
+MIN_DRIFT_FRAMES, MIN_DRIFT_PULSES = 16_384, 64
 """The minimum frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
 RECEPTIVE_MULTIPLE = 2
 """A long stream has this many times the frames that an output depends on."""
-SIGNAL_S, LONG_S, TOTAL_S, MAX_S = 0.1, 0.4, 1.6, 30.0
-"""What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
-streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
+MAX_SIGNAL_S = 0.1
+"""About how many seconds of one core a run of the offline model may take, for each signal."""
+MAX_LONG_S = 0.4
+"""The same for a long stream."""
+MAX_TOTAL_S = 1.6
+"""The same for all streams together. The whole proof takes about ten times as long."""
+MAX_REQUESTED_S = 30.0
+"""The same for a long stream that the user requests."""
 OVERFLOW_PULSES, OVERFLOW_S = 2, 4.0
 """Pulses that a long stream has beyond the longest buffer at least, and what its run may take then."""
 
@@ -101,7 +106,7 @@ def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Tr
         return Trials(tuple(trials), receptive, max(lengths), 0, buffered)
     effort, long_length = Effort(model), _long_length(model, receptive, buffered)
     usual = _signal_length(model, effort)
-    affordable = effort.affordable_frames(MAX_S if long else LONG_S)
+    affordable = effort.affordable_frames(MAX_REQUESTED_S if long else MAX_LONG_S)
     overflowing = min(long_length, buffered + OVERFLOW_PULSES * model.pulse)
     if affordable < overflowing <= effort.affordable_frames(OVERFLOW_S):
         affordable = overflowing
@@ -113,7 +118,7 @@ def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Tr
     critical = critical_lengths(model, _shortest(model))
     candidates += [Trial(_allowed_length(model, length), "noise") for length in critical]
     plan: list[Trial] = []
-    seconds_left = float("inf") if long else max(TOTAL_S, effort.seconds(full) + SIGNAL_S)
+    seconds_left = float("inf") if long else max(MAX_TOTAL_S, effort.seconds(full) + MAX_SIGNAL_S)
     for trial in dict.fromkeys(candidates):
         seconds = effort.seconds(trial.length)
         if seconds <= seconds_left or trial.traced:
@@ -131,7 +136,7 @@ def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Tr
 
 def _signal_length(model: PulsedNetwork, effort: Effort) -> int:
     """Return the length of the streams of each signal: some pulses and many frames, fewer if these take long."""
-    affordable, shortest = effort.affordable_frames(SIGNAL_S), _shortest(model)
+    affordable, shortest = effort.affordable_frames(MAX_SIGNAL_S), _shortest(model)
     many_frames = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
     few_frames = FEW_PULSES * model.pulse + model.pulse // 2
     return _allowed_length(model, shortest + (many_frames if many_frames <= affordable else few_frames) + 1)
@@ -171,9 +176,9 @@ def _long_length(model: PulsedNetwork, receptive: int | None, buffered: int) -> 
     """Return frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
     if receptive is None:
-        frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse, RECEPTIVE_MULTIPLE * buffered)
+        frames = max(MIN_DRIFT_FRAMES, MIN_DRIFT_PULSES * pulse, RECEPTIVE_MULTIPLE * buffered)
     else:
-        frames = max(RECEPTIVE_MULTIPLE * receptive, LONG_FRAMES, LONG_PULSES * pulse)
+        frames = max(RECEPTIVE_MULTIPLE * receptive, MIN_LONG_FRAMES, MIN_LONG_PULSES * pulse)
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1
     limit = longest_stream(model.symbol, model.typed.scope.assumptions)
     return frames if limit is None else min(frames, limit)

@@ -66,7 +66,7 @@ class Scheduler:
 
     model    the typed model
     related  the axes, rates and relations from the first pass
-    builder   the pulsed graph under construction
+    builder  the pulsed graph under construction
     wires    typed outlet -> its wire in the pulsed graph
     """
 

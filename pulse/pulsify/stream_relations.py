@@ -211,9 +211,9 @@ def _relate_node(
         inputs = graph.input_facts(node)
         relation = node.op.relation(inputs, [flow and flow.axis for flow in incoming])
         streams = [fact for fact, flow in zip(inputs, incoming) if flow is not None]
-        problem = _refusal_reason(node, relation, streams, streaming, symbol)
-        if problem is not None:
-            return problem
+        refusal = _find_refusal(node, relation, streams, streaming, symbol)
+        if refusal is not None:
+            return refusal
         outgoing = _outgoing_flows(relation, streaming, symbol)
         return _refuse_unsteady(node, relation, outgoing, symbol) or (relation, outgoing)
     except DimError as error:
@@ -280,14 +280,14 @@ def _relate_source(
     return Pointwise((axes[0],)), [WireFlow(axes[0], rate)]
 
 
-def _refusal_reason(
+def _find_refusal(
     node: TypedNode,
     relation: Relation,
     facts: Sequence[TypedFact],
     streaming: Sequence[WireFlow],
     symbol: Symbol,
 ) -> Refusal | None:
-    """Return why a node cannot stream: the first objection; None if there is none."""
+    """Return the refusal of a node that cannot stream, by the first objection; None if there is none."""
     objections = chain(
         _objections_to_flows(relation, streaming),
         _objections_to_lengths(node, relation, facts, streaming),
@@ -330,7 +330,7 @@ def _objections_to_lengths(
     lengths |= {outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)}
     if any(at_most_one(*pair) for pair in permutations(lengths, 2)):
         yield (
-            "one frame of the stream meets all of its frames",
+            "it combines one frame with every frame of the stream",
             "take the first frame (x[..., :1]) by elementwise functions only, or make it an input",
         )
 

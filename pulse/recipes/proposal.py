@@ -126,7 +126,7 @@ def _with_codes(
     model_output: tuple[str, TypedFact],
     notes: list[str],
 ) -> Guess:
-    """Return the stages with the codes of a model's input made of numbers, and those of its output made numbers."""
+    """Return the stages with a quantisation before and a dequantisation after the model, if the file states codes."""
     front, back = list(guess.front), list(guess.back)
 
     def stage(function: str, port: tuple[str, TypedFact], verb: str) -> list[str]:

@@ -86,8 +86,8 @@ def _set_type(field: FieldDescriptorProto, type_name: str) -> None:
         field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{type_name}"
 
 
-def _entry(message: DescriptorProto, name: str, type_name: str, maps: bool) -> str:
-    """Return the message of a map's entries, inside the message that has the map."""
+def _add_map_entry(message: DescriptorProto, name: str, type_name: str, maps: bool) -> str:
+    """Add the message of a map's entries to the message that has the map; return its name."""
     entry = message.nested_type.add(name="".join(map(str.title, name.split("_"))) + "Entry")
     entry.options.map_entry = maps
     for field_number, (part, type_) in enumerate((("key", "string"), ("value", type_name)), 1):
@@ -96,7 +96,7 @@ def _entry(message: DescriptorProto, name: str, type_name: str, maps: bool) -> s
     return f"{message.name}.{entry.name}"
 
 
-def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> None:
+def _add_message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> None:
     message = file.message_type.add(name=name)
     if name in _ONEOFS:
         message.oneof_decl.add(name=_ONEOFS[name])
@@ -111,20 +111,22 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
         )
         if name in _ONEOFS:
             field.oneof_index = 0
-        _set_type(field, _entry(message, field_name, type_name, maps) if label[0] == "%" else type_name)
+        _set_type(
+            field, _add_map_entry(message, field_name, type_name, maps) if label[0] == "%" else type_name
+        )
 
 
-def classes(maps: bool = True) -> dict[str, Proto]:
+def message_classes(maps: bool = True) -> dict[str, Proto]:
     """Return the messages in a private pool; maps may also be lists of entries, since files do not distinguish them."""
     file = FileDescriptorProto(name="pulse/tensorflow.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _FIELDS.items():
-        _message(file, name, fields, maps)
+        _add_message(file, name, fields, maps)
     pool = DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     return {name: GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _FIELDS}
 
 
-_CLASSES = classes()
+_CLASSES = message_classes()
 
 GraphDef: Proto = _CLASSES["GraphDef"]
 TensorProto: Proto = _CLASSES["TensorProto"]

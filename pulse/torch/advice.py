@@ -62,12 +62,12 @@ def describe_branches(branches: Sequence[str]) -> str:
     return f"the example has decided these conditions for all lengths: {listed}{more}; {BRANCH_ADVICE}"
 
 
-def describe_turn(line: str, symbol: str, frames: int) -> str:
-    """Return a note about a condition that is otherwise from a length on."""
+def describe_flip(line: str, symbol: str, frames: int) -> str:
+    """Return a note about a condition that changes at a length."""
     return (
-        f"{line}: this condition is otherwise from {symbol} = {frames} on, and the model keeps the example's side for "
-        f"all lengths, so there it may differ from the module; pass an example that is as long as the streams, or "
-        "write it so that no length is compared"
+        f"{line}: this condition changes at {symbol} = {frames}; the model always takes the example's branch, so from "
+        "there on it may differ from the module; pass an example as long as the streams, or write it so that no length "
+        "is compared"
     )
 
 

@@ -45,15 +45,15 @@ class ModuleTrial(NamedTuple):
 class Comparison:
     """Both sides, and the examples of the inputs.
 
-    title    the name of the module, for messages
-    module   the reference
-    model    the oracle that must equal it; any PulseError refuses the inputs
-    samples  the example of each input of ``model``
-    dynamic  the dynamic axes, for messages
-    seed     the seed of the inputs that are drawn
-    precise  the module in f64: the reference if the module's own sums, in an order that rounds more, are further
-             off than rounding may move the model
-    bind     raises InputError for inputs that are not as long as the model says that it needs
+    title     the name of the module, for messages
+    module    the reference
+    model     the oracle that must equal it; any PulseError refuses the inputs
+    samples   the example of each input of ``model``
+    dynamic   the dynamic axes, for messages
+    seed      the seed of the inputs that are drawn
+    precise   the module in f64: the reference if the module's own sums, in an order that rounds more, are further
+              off than rounding may move the model
+    bind      raises InputError for inputs that are not as long as the model says that it needs
     branches  lines of the module's code whose conditions on lengths the example has decided, for messages
     """
 

@@ -9,7 +9,7 @@ from pulse.errors import FactError, InputError, LoadError, PulseError
 from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
-from pulse.torch.advice import describe_branches, describe_turn
+from pulse.torch.advice import describe_branches, describe_flip
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes, describe_time, find_time
 from pulse.torch.comparison import Comparison
@@ -139,7 +139,7 @@ class Conversion:
         lengths: Sequence[Lengths] | None,
         compare: bool,
         notes: list[str],
-        besides: Sequence[Lengths] = (),
+        extra_lengths: Sequence[Lengths] = (),
     ) -> tuple[Model, Export]:
         self._branches = []
         onnx_export = self._export(opset)
@@ -149,7 +149,7 @@ class Conversion:
         model = keep_states(read, self.state_leaves)
         notes += describe_states(model)
         if compare:
-            notes += self._compare(model, onnx_export, lengths, besides)
+            notes += self._compare(model, onnx_export, lengths, extra_lengths)
         return model, onnx_export
 
     def _lengthen_example(self) -> bool:
@@ -173,12 +173,12 @@ class Conversion:
         model: Model,
         onnx_export: Export,
         lengths: Sequence[Lengths] | None,
-        besides: Sequence[Lengths] = (),
+        extra_lengths: Sequence[Lengths] = (),
     ) -> list[str]:
         """Run the module and its model, at the length of the example and others. Returns notes.
 
-        besides  more lengths at which they are compared
-        Raises   LoadError: they differ.
+        extra_lengths  more lengths at which they are compared
+        Raises         LoadError: they differ.
         """
         with silence_exporter():
             typed = self._analyse(model, onnx_export.branches)
@@ -200,21 +200,21 @@ class Conversion:
                 branches=onnx_export.branches,
             )
             notes = comparison.require_equal(lengths, onnx_export.trims)
-            notes += self._describe_turns(typed, onnx_export.turns)
-            if besides:
-                comparison.require_equal(besides)
+            notes += self._describe_flips(typed, onnx_export.flips)
+            if extra_lengths:
+                comparison.require_equal(extra_lengths)
             if model.variables:
                 require_equal_calls(self._title, oracle, typed, examples, model.variables)
         return notes
 
-    def _describe_turns(self, typed: TypedModel, turns: Mapping[str, int]) -> list[str]:
-        """Return notes about conditions that are otherwise at lengths that the model takes."""
+    def _describe_flips(self, typed: TypedModel, flips: Mapping[str, int]) -> list[str]:
+        """Return notes about conditions that change at a length that the model takes."""
         symbol, *others = self.call.frames or [""]
         notes: list[str] = []
-        for line, frames in turns.items() if not others and symbol else ():
+        for line, frames in flips.items() if not others and symbol else ():
             lengths = {dim: frames for assumption in typed.scope.assumptions for dim in assumption.symbols}
             if all(assumption.eval(lengths) for assumption in typed.scope.assumptions):
-                notes.append(describe_turn(line, symbol, frames))
+                notes.append(describe_flip(line, symbol, frames))
         return notes
 
     def original(self, model: Model) -> ModuleOriginal:

@@ -47,7 +47,7 @@ class Export(NamedTuple):
     trims     whether a slice drops a number of last frames that depends on the length
     tensors   initializers whose data is not in the file, by name
     branches  lines of the module's code whose conditions on lengths the example has decided
-    turns     those of them that are otherwise for all long inputs -> the first such length
+    flips     those of them whose conditions change for all long inputs -> the first such length
     """
 
     proto: ModelProto
@@ -55,7 +55,7 @@ class Export(NamedTuple):
     trims: bool
     tensors: Mapping[str, Array]
     branches: list[str]
-    turns: Mapping[str, int]
+    flips: Mapping[str, int]
 
 
 class ExportRequest(NamedTuple):
@@ -257,7 +257,7 @@ def _export(request: ExportRequest) -> Export:
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
     _require_real_weights(proto, module, request.title)
-    return Export(proto, [], functions.trims, tensors, conditions.lines, conditions.turns)
+    return Export(proto, [], functions.trims, tensors, conditions.lines, conditions.flips)
 
 
 def _require_real_weights(proto: ModelProto, module: Any, title: str) -> None:

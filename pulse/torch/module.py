@@ -188,12 +188,12 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
     }
 
 
-def example_tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
-    """Return the examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
+def example_tensors(torch: Any, call: ModuleCall, omitted: Collection[str] = ()) -> dict[str, Array]:
+    """Return the examples that are tensors, by the names of ``forward``'s parameters, without those in ``omitted``."""
     return {
         name: to_array(torch, value)
         for name, value in call.arguments.items()
-        if torch.is_tensor(value) and name not in besides
+        if torch.is_tensor(value) and name not in omitted
     }
 
 

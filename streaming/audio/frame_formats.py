@@ -54,7 +54,7 @@ class NpyFormat:
         outer_size = 1 if axis is None else prod(self._shape[:axis])
         self._outer_size, self._inner_size = outer_size, inner_size
         self._fortran = outer_size > 1 and inner_size <= 1
-        self._waits = outer_size > 1 and inner_size > 1
+        self._needs_reordering = outer_size > 1 and inner_size > 1
         magic = np.lib.format.magic(1, 0)
         size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGNMENT) * ALIGNMENT
         self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
@@ -66,13 +66,13 @@ class NpyFormat:
 
     def body(self, frames: Array, first_frame: int) -> bytes:
         """Return the frames in the order of the file, or frame by frame."""
-        if self._waits:
+        if self._needs_reordering:
             return np.moveaxis(frames, self._axis or 0, 0).tobytes()
         return frames.tobytes("F" if self._fortran else "C")
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """Complete the file; frames not yet in order are copied to a second file, ``MAX_PIECE_BYTES`` at a time."""
-        if not self._waits:
+        if not self._needs_reordering:
             part.amend(self.head(frames))
             return part
         try:
@@ -106,11 +106,11 @@ class NpyFormat:
         """Copy the frames in ``part``, in C order, into ``whole``."""
         size, row_bytes = len(self.head(0)), self._inner_size * self._dtype.itemsize
         step = max(MAX_PIECE_BYTES // (self._outer_size * row_bytes), 1)
-        with part.temporary_path.open("rb") as waiting:
-            waiting.seek(size)
+        with part.temporary_path.open("rb") as unordered:
+            unordered.seek(size)
             for first in range(0, frames, step):
                 piece = np.fromfile(
-                    waiting, self._dtype, min(step, frames - first) * self._outer_size * self._inner_size
+                    unordered, self._dtype, min(step, frames - first) * self._outer_size * self._inner_size
                 )
                 rows = piece.reshape(-1, self._outer_size, self._inner_size)
                 for row in range(self._outer_size):

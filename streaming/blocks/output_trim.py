@@ -23,8 +23,8 @@ class OutputTrim:
     program    the program of the stream
     pulses     the number of pulses whose results have been taken
     end        frames of the symbol in the whole stream; None until it has ended
-    completed  those at its end that are zeros, with which the stream was completed; outputs leave out as many
-    whole      if it was, the longest length that the model takes without them
+    completed  zero frames appended to the input to complete the stream; the outputs for them are dropped
+    whole      if there are any, the longest valid length of the input without them
     """
 
     def __init__(self, program: Executable) -> None:
@@ -129,7 +129,7 @@ class OutputTrim:
 
     @property
     def held_frames(self) -> list[int]:
-        """The number of frames held back because they may be after the end, for each output that has any."""
+        """The number of frames held back for each output whose newest frames may be after the end."""
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._held_back.items()]
 
     def dump(self) -> list[bytes]:

@@ -58,12 +58,12 @@ class FleetPlan:
 class ObservedFleet:
     """The observed state of a fleet.
 
-    nodes    the nodes of the cluster
-    workers  the workers in the table
-    streams  worker -> number of open streams
-    leaving  workers and nodes that an operator has marked to be emptied
+    nodes        the nodes of the cluster
+    workers      the workers in the table
+    streams      worker -> number of open streams
+    leaving      workers and nodes that an operator has marked to be emptied
     deployments  the wanted deployments, by version
-    wanted   version -> number of workers wanted
+    wanted       version -> number of workers wanted
     """
 
     nodes: Sequence[ClusterNode]
@@ -99,9 +99,9 @@ def make_plan(observed: ObservedFleet) -> FleetPlan:
         if len(live) >= count:
             actions += [Stop(worker.name) for worker in staying if worker.phase == "starting"]
         if len(live) > count:
-            crowd = Counter(worker.node for worker in live)
+            workers_by_node = Counter(worker.node for worker in live)
             order = sorted(
-                live, key=lambda worker: (observed.streams.get(worker.name, 0), -crowd[worker.node])
+                live, key=lambda worker: (observed.streams.get(worker.name, 0), -workers_by_node[worker.node])
             )
             actions += [Drain(worker.name) for worker in order[: len(live) - count]]
     actions += [
@@ -131,14 +131,16 @@ def _plan_starts(
     deployment: Deployment, count: int, free: dict[str, float], observed: ObservedFleet
 ) -> list[Start]:
     """Start workers on nodes with the fewest of this version, then the most CPUs, which are taken from ``free``."""
-    crowd = Counter(worker.node for worker in observed.workers if worker.version == deployment.version)
+    workers_by_node = Counter(
+        worker.node for worker in observed.workers if worker.version == deployment.version
+    )
     starts: list[Start] = []
     for _ in range(max(0, count)):
         fitting = [node for node, cpus in free.items() if cpus >= deployment.cpus]
         if not fitting:
             break
-        node = min(fitting, key=lambda name: (crowd[name], -free[name], name))
+        node = min(fitting, key=lambda name: (workers_by_node[name], -free[name], name))
         free[node] -= deployment.cpus
-        crowd[node] += 1
+        workers_by_node[node] += 1
         starts.append(Start(deployment.version, node))
     return starts

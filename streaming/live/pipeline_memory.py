@@ -36,7 +36,7 @@ MIN_ARRIVAL_TIMES = 1024
 MIN_BLOCK_FRAMES = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORD_SLOTS = 256
-"""The minimum number of records for Python; more if the ring of input holds more pulses."""
+"""The minimum number of records for Python; more if the input ring holds more pulses."""
 
 
 @record
@@ -54,7 +54,7 @@ class PipelineMemory(NotCopyable):
     """The control block of a pipeline, and the arrays that it points to.
 
     model_delay_frames  the delay of the audio, in frames of the model
-    input_ring   the ring of input; accepted frames stay for about ``RING_S``
+    input_ring   the input ring; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
     slots        the pulse being computed: the samples of each stream and input, as in a packed pulse
     gains        the gains of model and bypass

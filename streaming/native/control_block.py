@@ -19,7 +19,7 @@ class Side(Struct):
     callback_times, interval_times  histograms; their addresses are written by Python
     input_age_s, played_in_s        the time since the first input sample of the last call was captured, and until its
                                     first output sample is played; 0 if the device does not report it
-    block_position                  position of the first frame of the last block, in the ring of input or of output
+    block_position                  position of the first frame of the last block, in the input ring or the output ring
     block_time_ns                   arrival of that block; 0: no block yet, or its position is being written
     """
 
@@ -60,7 +60,7 @@ class ControlBlock(Struct):
     inputs                 address of the first input of the first stream
     input_count            the number of audio inputs of each stream
     pulse_frames           the model's frames in each pulse
-    max_output_frames      the most frames that a pulse adds to the ring of output
+    max_output_frames      the most frames that a pulse adds to the output ring
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
     gains                  address of the ``Gains``
     records, record_count  address of the ring of records, and their number, a power of two
@@ -85,15 +85,15 @@ class ControlBlock(Struct):
     Capture. Positions count the frames that were written to a ring, or read from it, since the start:
 
     frames_in              frames of the device, lost ones too
-    frames_lost            frames that did not fit into the ring of input
-    in_written             position in the ring of input after its last frame
+    frames_lost            frames that did not fit into the input ring
+    in_written             position in the input ring after its last frame
     arrivals_written       the number of arrivals so far
 
     The worker:
 
-    in_read                position in the ring of input of the next frame
+    in_read                position in the input ring of the next frame
     arrivals_read          the number of arrivals that are no longer needed
-    out_written            position in the ring of output after its last frame
+    out_written            position in the output ring after its last frame
     filled_frames          frames that are in the slots of the next pulse
     pulses                 pulses that were finished, dropped ones too
     pulses_dropped         pulses that were not computed, being late
@@ -111,19 +111,19 @@ class ControlBlock(Struct):
     saved_state_pulses     pulses that the states had run when they were saved
     load_count             how often states were loaded
     state_pulse_offset     pulses that the states have run, less ``pulses``; loading states sets it
-    initial_frames         frames of silence that were written to the ring of output as delay
+    initial_frames         frames of silence that were written to the output ring as delay
     last_compute_ns        the time of the last computed pulse
     expected_ns            expected time of a pulse: the shorter of the last two; halved when one is dropped
     faults                 values for which a node of the played model had no result
 
     The player. The worker writes here at a restart, when no device is open:
 
-    out_read               position in the ring of output of the next frame
+    out_read               position in the output ring of the next frame
     frames_out             frames that were played, silence included
     frames_silent          silent frames that were played because nothing was ready
     frames_skipped         frames that were ready too late, and not played
     anchor                 ``frames_in`` at the restart: until more arrive, silence is played and nothing counted
-    anchor_position        position in the ring of input of the first of these frames
+    anchor_position        position in the input ring of the first of these frames
     frames_before_restart  delay from underruns that the last restart of a device removed
     frames_cut             frames that were skipped so that the output has the agreed delay
     longest_block_frames   the longest block so far

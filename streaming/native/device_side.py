@@ -1,4 +1,4 @@
-"""The device callback's part of the pipeline: write a block to the ring of input, read a block from the ring of output.
+"""The device callback's part of the pipeline: write a block to the input ring, read a block from the output ring.
 
 Each counter has one writer, and a position is stored after the frames that it covers.
 """

@@ -1,4 +1,4 @@
-"""Fill the slots of the streams with the next pulse, from the ring of input."""
+"""Fill the slots of the streams with the next pulse, from the input ring."""
 
 from pulse.jit.language.address import floats_at
 from pulse.jit.language.atomics import load, store

@@ -71,7 +71,7 @@ def end_if_late(control: ControlBlock) -> None:
 
 @device
 def has_space(control: ControlBlock) -> bool:
-    """Return whether the ring of output has space for the next pulse."""
+    """Return whether the output ring has space for the next pulse."""
     backlog = control.out_written - load(control, "out_read")
     return control.out_channels == 0 or backlog + control.max_output_frames <= control.out_ring_frames
 

@@ -1,4 +1,4 @@
-"""Pass on the outputs of a pulse: sound to the ring of output, and a record for Python."""
+"""Pass on the outputs of a pulse: sound to the output ring, and a record for Python."""
 
 from pulse.jit.language.address import bytes_at, floats_at
 from pulse.jit.language.atomics import load, store
@@ -39,7 +39,7 @@ def mix(control: ControlBlock) -> None:
 
 @device
 def write_output(control: ControlBlock) -> None:
-    """Write the mixed pulse to the ring of output."""
+    """Write the mixed pulse to the output ring."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
     streams, produced = control.stream_count, control.pulse_frames
     ring = floats_at(control.out_ring)

@@ -5,28 +5,28 @@ from typing import Any
 
 from pulse.errors import PulseError
 
-POLICY, TOO_LONG, FAILED, AGAIN_LATER = 1008, 1009, 1011, 1013
-"""The close statuses of a WebSocket."""
+POLICY_VIOLATION, MESSAGE_TOO_BIG, INTERNAL_ERROR, TRY_AGAIN_LATER = 1008, 1009, 1011, 1013
+"""WebSocket close codes, by their names in RFC 6455 and its registry."""
 STATUSES = {
-    "hello": POLICY,
-    "token": POLICY,
-    "model": POLICY,
-    "rate": POLICY,
-    "message": POLICY,
-    "gap": POLICY,
-    "input": POLICY,
-    "ended": POLICY,
-    "size": TOO_LONG,
-    "pace": POLICY,
-    "slow": POLICY,
-    "idle": POLICY,
-    "busy": AGAIN_LATER,
-    "address": AGAIN_LATER,
-    "drain": AGAIN_LATER,
-    "moved": AGAIN_LATER,
-    "fault": FAILED,
-    "resume": POLICY,
-    "connection": AGAIN_LATER,
+    "hello": POLICY_VIOLATION,
+    "token": POLICY_VIOLATION,
+    "model": POLICY_VIOLATION,
+    "rate": POLICY_VIOLATION,
+    "message": POLICY_VIOLATION,
+    "gap": POLICY_VIOLATION,
+    "input": POLICY_VIOLATION,
+    "ended": POLICY_VIOLATION,
+    "size": MESSAGE_TOO_BIG,
+    "pace": POLICY_VIOLATION,
+    "slow": POLICY_VIOLATION,
+    "idle": POLICY_VIOLATION,
+    "busy": TRY_AGAIN_LATER,
+    "address": TRY_AGAIN_LATER,
+    "drain": TRY_AGAIN_LATER,
+    "moved": TRY_AGAIN_LATER,
+    "fault": INTERNAL_ERROR,
+    "resume": POLICY_VIOLATION,
+    "connection": TRY_AGAIN_LATER,
 }
 """Code -> the status that closes the WebSocket after the message."""
 
@@ -54,7 +54,7 @@ class ProtocolError(PulseError):
 
 
 class MovedError(ProtocolError):
-    """A stream that other servers of a fleet should take.
+    """Raised for a stream that belongs to another server of the fleet.
 
     stream  the name under which they accept it
     urls    the URLs of these servers, best first

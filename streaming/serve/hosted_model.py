@@ -11,6 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, convert_numbers
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.record import record
 from streaming.events.choice import DetectorChoice
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
@@ -35,6 +36,20 @@ TRIAL_STEPS = 9
 """The steps of a measurement, whose median counts."""
 MAX_GATHERED_COST = 0.7
 """Waiting is worth it below this ratio of a lane's cost in a shared step to its cost alone."""
+
+
+@record
+class LanePlan:
+    """How the lanes of a model step.
+
+    lanes        the lanes that step together
+    gather_s     how long a pulse waits for those of other streams, in seconds
+    turn_pulses  the most pulses of a stream in a turn
+    """
+
+    lanes: int
+    gather_s: float
+    turn_pulses: int
 
 
 class HostedModel(NotCopyable):
@@ -68,19 +83,22 @@ class HostedModel(NotCopyable):
         self.inputs = tuple(StreamPort.of_port(n, port, rate_hz) for n, port in enumerate(streaming))
         self.outputs = tuple(StreamPort.of_port(n, port, rate_hz) for n, port in enumerate(program.outputs))
         self.frames = {port.name: port.frames for port in streaming}
-        self._choices = self._detectors()
+        self._choices = self._detector_choices()
         self._save_pulses = 0 if save_s is None else max(1, int(save_s / self.pulse_s))
         if self._save_pulses and self._choices:
             raise InputError(
-                f"{self.name}: checkpoints do not contain event detectors; serve it without one of them"
+                f"{self.name}: checkpoints do not contain event detectors; serve it without checkpoints or "
+                "without detectors"
             )
-        self._new_events()
-        count, gather_s, pulses = self._group_size()
+        self._new_events()  # only to raise the errors of unsuitable detectors
+        plan = self._plan_lanes()
         self.groups: list[tuple[LaneWorker, LaneGroup]] = []
-        for first in range(0, settings.streams, count):
-            worker = workers[first // count % len(workers)]
-            lanes = min(count, settings.streams - first)
-            group = LaneGroup(program, lanes, self._constants, gather_s, pulses, save_s is not None)
+        for first in range(0, settings.streams, plan.lanes):
+            worker = workers[first // plan.lanes % len(workers)]
+            lanes = min(plan.lanes, settings.streams - first)
+            group = LaneGroup(
+                program, lanes, self._constants, plan.gather_s, plan.turn_pulses, save_s is not None
+            )
             worker.groups.append(group)
             self.groups.append((worker, group))
 
@@ -187,12 +205,14 @@ class HostedModel(NotCopyable):
                 )
         return tuple(port for port in conversion.outputs if port.name in hello.outputs)
 
-    def _detectors(self) -> dict[str, DetectorChoice]:
+    def _detector_choices(self) -> dict[str, DetectorChoice]:
         choices: dict[str, DetectorChoice] = {}
         streaming = [port.name for port in self.program.outputs if port.streams]
         for output, table in self.settings.events.items():
             if output not in streaming:
-                raise InputError(f"{self.name}: events of {output!r}; its outputs are {', '.join(streaming)}")
+                raise InputError(
+                    f"{self.name} has no streaming output {output!r} for events; its outputs are {', '.join(streaming)}"
+                )
             parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
             choices[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return choices
@@ -205,11 +225,8 @@ class HostedModel(NotCopyable):
             self.rate_hz if conversion is None else conversion.client_hz,
         )
 
-    def _group_size(self) -> tuple[int, float, int]:
-        """Return how many lanes step together, how long a pulse waits for others, and the most pulses in a turn.
-
-        All follow from measured times of steps.
-        """
+    def _plan_lanes(self) -> LanePlan:
+        """Measure steps of more and more lanes, and return the plan that follows from their times."""
         count, longest_s = 1, MAX_STEP_FRACTION * self.pulse_s
         alone = step_s = self._step_s(1)
         while 2 * count <= min(MAX_LANES, self.settings.streams):
@@ -222,7 +239,7 @@ class HostedModel(NotCopyable):
             if step_s < MAX_GATHERED_COST * alone * count
             else 0.0
         )
-        return count, gather_s, min(max(1, int(longest_s / step_s)), MAX_TURN_PULSES)
+        return LanePlan(count, gather_s, min(max(1, int(longest_s / step_s)), MAX_TURN_PULSES))
 
     def _step_s(self, count: int) -> float:
         """Return the median processor time of a step of ``count`` lanes."""

@@ -36,7 +36,7 @@ def test_a_pulse_that_does_not_suit_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "seconds", [trials.TOTAL_S / 4, pytest.param(trials.TOTAL_S, marks=pytest.mark.slow)]
+    "seconds", [trials.MAX_TOTAL_S / 4, pytest.param(trials.MAX_TOTAL_S, marks=pytest.mark.slow)]
 )
 def test_gtcrn_by_hand_streams_with_random_weights(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: float
@@ -44,7 +44,7 @@ def test_gtcrn_by_hand_streams_with_random_weights(
     """The demo runs in this process with a shorter proof; other tests prove the layers with real weights."""
     from demos.gtcrn_by_hand import main
 
-    monkeypatch.setattr(trials, "TOTAL_S", seconds)
+    monkeypatch.setattr(trials, "MAX_TOTAL_S", seconds)
     monkeypatch.setattr(sys, "argv", ["gtcrn_by_hand.py", "--pulse", "8"])
     main()
     printed = capsys.readouterr().out

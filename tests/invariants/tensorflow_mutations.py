@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.tensorflow.messages import classes
+from pulse.tensorflow.messages import message_classes
 from tests.invariants.mutations import Random, Source, change_messages, cut, flip_bits, move_bytes
 from tests.pulse.tensorflow.loops import branches, doubling_loop, functional, lowered_loop
 from tests.pulse.tensorflow.saved import stateful
@@ -34,7 +34,7 @@ def seeds() -> tuple[Source, ...]:
 @cache
 def lists_for_maps() -> dict[str, object]:
     """The messages with lists of entries for maps, whose entries can be changed like others."""
-    return classes(maps=False)
+    return message_classes(maps=False)
 
 
 def mutate_message(data: bytes, rng: Random, message: str) -> tuple[str, bytes]:

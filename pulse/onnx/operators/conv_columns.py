@@ -1,7 +1,7 @@
 """Overlap-add of blocks into an image (Col2Im).
 
-Along one axis they are parts as long as the stride, each added a block later than the one before it; along several, a
-transposed convolution whose kernels are single ones.
+Along one axis, blocks are cut into parts of one stride; part k is delayed by k blocks, and the parts are added. Along
+several, it is a transposed convolution whose kernels are single ones.
 """
 
 import math

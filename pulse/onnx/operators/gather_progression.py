@@ -22,7 +22,7 @@ from pulse.typed import TypedGraph, known_value
 MAX_SLICES = 64
 """More rows of indices are not cut into slices: they are looked up."""
 MIN_FRAME_WIDTH = 9
-"""As many neighbouring starts are one cut into frames; fewer are slices, each of which has its own delay."""
+"""From this many neighbouring starts on, the lookup becomes one framing; fewer become slices, each with a delay."""
 MIN_ROW_ENTRIES = 8
 """Constant rows of fewer entries are looked up one by one."""
 
@@ -150,7 +150,7 @@ def _is_inside(indices: Progression, size: TDim) -> bool:
 def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
     """Return the entries of x at the indices, by slices; None if these may leave the tensor or are too many.
 
-    Many starts are one cut into frames, if they are neighbours.
+    A lookup of many neighbouring starts becomes one framing.
     """
     size, reach = node.graph.fact(x).shape[axis], (strip_clamp(indices.length) - 1) * indices.step
     if not _is_inside(indices, size):

@@ -1,4 +1,4 @@
-"""What is written to neighbouring frames of a stream, as a stream that has it there and anything elsewhere."""
+"""Updates of neighbouring frames, extended to the length of the stream; frames outside are arbitrary."""
 
 import numpy as np
 

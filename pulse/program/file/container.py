@@ -47,7 +47,7 @@ class Container:
 
     def section(self, name: str) -> Array:
         """Return the bytes of a section, not copied. Raises LoadError: the header has no valid span for it."""
-        span = self.header.record("sections").numbers(name)
+        span = self.header.child("sections").numbers(name)
         start, size = span if len(span) == 2 else (0, 0)
         if start % ALIGNMENT or not FIXED_BYTES <= start <= start + size <= len(self.content):
             raise LoadError(f"{self.name}: section {name} is outside the file; compile the model again")

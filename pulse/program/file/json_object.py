@@ -59,20 +59,20 @@ class JsonObject:
             raise self.error(key)
         return value
 
-    def record(self, key: str) -> "JsonObject":
-        return self._record(key, self.values.get(key))
+    def child(self, key: str) -> "JsonObject":
+        return self._child(key, self.values.get(key))
 
-    def optional_record(self, key: str) -> "JsonObject | None":
+    def optional_child(self, key: str) -> "JsonObject | None":
         """Return an object; None if the value is null or missing."""
-        return None if self.values.get(key) is None else self.record(key)
+        return None if self.values.get(key) is None else self.child(key)
 
-    def records(self, key: str) -> Iterator["JsonObject"]:
+    def children(self, key: str) -> Iterator["JsonObject"]:
         """Return a list of objects."""
-        return (self._record(key, value) for value in self._list(key))
+        return (self._child(key, value) for value in self._list(key))
 
     def mapping(self, key: str, value_type: type) -> dict[str, Any]:
         """Return an object whose values all have the given type."""
-        values = self.record(key).values
+        values = self.child(key).values
         if not all(type(value) is value_type for value in values.values()):
             raise self.error(key)
         return values
@@ -83,7 +83,7 @@ class JsonObject:
             raise self.error(key)
         return cast(list[Any], value)
 
-    def _record(self, key: str, value: Any) -> "JsonObject":
+    def _child(self, key: str, value: Any) -> "JsonObject":
         if not isinstance(value, dict):
             raise self.error(key)
         return JsonObject(self.name, cast(dict[str, Any], value))

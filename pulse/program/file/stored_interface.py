@@ -87,9 +87,9 @@ def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
         for text in texts:
             scope.assume(text)
         reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MAX_RATE))
-        inputs = tuple(reading.read_port(port, True) for port in record.records("inputs"))
-        outputs = tuple(reading.read_port(port, False) for port in record.records("outputs"))
-        waits = tuple(map(reading.read_awaited, record.records("waits")))
+        inputs = tuple(reading.read_port(port, True) for port in record.children("inputs"))
+        outputs = tuple(reading.read_port(port, False) for port in record.children("outputs"))
+        waits = tuple(map(reading.read_awaited, record.children("waits")))
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
     title = record.text("title")

@@ -62,7 +62,7 @@ class StoredProgram(KernelProgram):
         self.name = container.name
         self.metadata: dict[str, str] = record.mapping("metadata", str)
         self.detected = tuple((kind, text) for kind, text in _pairs(record))
-        note = record.optional_record("proof")
+        note = record.optional_child("proof")
         self.proof = None if note is None else ProofNote.read(note)
         self._container = container
         self._fingerprint = _hex(record)
@@ -72,12 +72,12 @@ class StoredProgram(KernelProgram):
         self.input_places = _places(record, "input_places", model.inputs)
         self.output_places = _places(record, "output_places", model.outputs)
         self.fetched_places = ()
-        self.length_registers = tuple(_end(end, model.symbol) for end in record.records("length_registers"))
-        self.counters = tuple(map(_counter, record.records("counters")))
+        self.length_registers = tuple(_end(end, model.symbol) for end in record.children("length_registers"))
+        self.counters = tuple(map(_counter, record.children("counters")))
         self.fault_total_offset = record.optional_number("fault_total_offset")
         self.last_pulse_offset = record.optional_number("last_pulse_offset")
         self.specialised_kernels = record.texts("specialised_kernels")
-        kernels = [_kernel(kernel) for kernel in record.records("kernels")]
+        kernels = [_kernel(kernel) for kernel in record.children("kernels")]
         self.kernel_names = [kernel.name for kernel in kernels]
         self.unlinked, self._kernel_of_row = _number_kernels(container, kernels, record.number("rows"))
         try:
@@ -175,7 +175,7 @@ def _hex(record: JsonObject) -> bytes:
 
 
 def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
-    places = [(part.text("name"), _place(part)) for part in record.records(key)]
+    places = [(part.text("name"), _place(part)) for part in record.children(key)]
     described = [(name, place.shape, place.dtype) for name, place in places]
     if described != [(port.name, port.shape, port.dtype) for port in ports]:
         raise LoadError(f"{record.name}: {key} and the ports differ; compile the model again")
@@ -203,7 +203,7 @@ def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
 
 
 def _counter(record: JsonObject) -> tuple[Site, int]:
-    check = record.record("check")
+    check = record.child("check")
     numbers = {key: check.number(key, -(1 << 63), 1 << 64) for key in ("slot", "low", "high")}
     column = check.optional_number("column")
     runtime_check = Check(**numbers, column=column, nonzero=check.flag("nonzero"), kind=check.text("kind"))

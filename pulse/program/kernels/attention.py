@@ -37,7 +37,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
 from pulse.program.kernels.blocks import FOUR, Indices, Vectors, element, first_four
 from pulse.program.kernels.copy import fill_elements
-from pulse.program.kernels.norm import exp_below, largest_of_heads, mask_of_lanes_below, maximum
+from pulse.program.kernels.norm import exp_below, larger_or_second, largest_of_heads, mask_of_lanes_below
 from pulse.program.kernels.vmath import INFINITY
 
 COLUMNS = (0, 16, 32, 48)
@@ -69,7 +69,7 @@ def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, 
     """Set ``s = scale * sums + bias``, the first ``count`` lanes; return the larger of them and of top."""
     v = vfma(sums, scale, vload_part(bias, 0, count))
     vstore_part(s, 0, count, v)
-    return maximum(vselect(mask_of_lanes_below(count), v, -INFINITY), top)
+    return larger_or_second(vselect(mask_of_lanes_below(count), v, -INFINITY), top)
 
 
 @device

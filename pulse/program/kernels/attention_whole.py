@@ -27,7 +27,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.blocks import EIGHT, first_eight
-from pulse.program.kernels.norm import exp_below, maximum
+from pulse.program.kernels.norm import exp_below, larger_or_second
 from pulse.program.kernels.vmath import INFINITY
 
 KEYS_PER_SUM = 8
@@ -114,9 +114,9 @@ def put_scores(
         sums = each(mul, sums, scale)
         each(vstore, s, each(mul, EIGHT, LANES), sums)
         a0, a1, a2, a3, a4, a5, a6, a7 = sums
-        low = maximum(maximum(a0, a1), maximum(a2, a3))
-        high = maximum(maximum(a4, a5), maximum(a6, a7))
-        top = maximum(maximum(low, high), top)
+        low = larger_or_second(larger_or_second(a0, a1), larger_or_second(a2, a3))
+        high = larger_or_second(larger_or_second(a4, a5), larger_or_second(a6, a7))
+        top = larger_or_second(larger_or_second(low, high), top)
     return top
 
 

@@ -61,20 +61,20 @@ def exp_below(v: Any) -> Any:
 
 
 @device
-def maximum(a: Vector, b: Vector) -> Vector:
-    """Return the larger of each lane; b if a is NaN."""
+def larger_or_second(a: Vector, b: Vector) -> Vector:
+    """Return the larger of each lane; b if either is NaN."""
     return vselect(vgt(a, b), a, b)
 
 
 @device
 def largest_of_heads(v: Vector, heads: int) -> Vector:
     """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
-    v = maximum(vrotate_by_eight(v), v)
-    v = maximum(vrotate_by_four(v), v)
+    v = larger_or_second(vrotate_by_eight(v), v)
+    v = larger_or_second(vrotate_by_four(v), v)
     if heads <= 2:
-        v = maximum(vrotate_by_two(v), v)
+        v = larger_or_second(vrotate_by_two(v), v)
     if heads == 1:
-        v = maximum(vrotate_eights(v), v)
+        v = larger_or_second(vrotate_eights(v), v)
     return v
 
 
@@ -118,7 +118,7 @@ def softmax(row: SoftmaxRow) -> None:
         largest = tail
         for i in range(0, full, LANES):
             v = vload(source, i)
-            largest = maximum(v, largest)
+            largest = larger_or_second(v, largest)
         top = largest_of_heads(largest, 1)
         tail = tail - top
         powers = vselect(in_row, exp_below(tail), vzero())

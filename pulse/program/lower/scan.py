@@ -44,15 +44,15 @@ def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> l
                 lowering.order_axes(start, range(zeros.ndim)),
                 state,
                 lowering.add_table([1]),
-                1,
-                0,
-                0,
+                pulse=1,
+                frame=0,
+                offset=0,
             )
     end = lowering.length_register(op.length)
-    first, gate = lowering.add_table([0]), lowering.add_table([0])
+    first_table, gate = lowering.add_table([0]), lowering.add_table([0])
     for frame in range(frames.count):
         check_faults = make_fault_checker(
-            CheckedFrames(None, frames.count, frame - op.offset, first, end, gate)
+            CheckedFrames(None, frames.count, frame - op.offset, first_table, end, gate)
         )
         fresh = [_keep_apart(lowering, value, states) for value in frames.emit(frame, states, check_faults)]
         for value, state in zip(fresh, states):

@@ -35,7 +35,7 @@ MIN_GROUP_LANES = 8
 
 
 @record
-class Tensors:
+class LanePort:
     """An input or output, [lanes, …]: of all lanes if it is in their states, else of the arenas of a group."""
 
     name: str
@@ -64,7 +64,7 @@ class LaneState(NativeState):
         self._blocks: LaneBlocks | None = None
         super().__init__(program, constants, memory, arena)
 
-    def belong_to(self, blocks: LaneBlocks) -> None:
+    def set_blocks(self, blocks: LaneBlocks) -> None:
         """Set the blocks that may hold the stream."""
         self._blocks = blocks
 
@@ -133,11 +133,11 @@ class NativeLanes(Lanes):
         if interleaved is not None:
             self._blocks = LaneBlocks(program, interleaved, self._memory, states[0].constants)
             for state in states:
-                state.belong_to(self._blocks)
-        self._totals = self._faults_of(program.fault_total_offset)
+                state.set_blocks(self._blocks)
+        self._fault_counts = self._faults_of(program.fault_total_offset)
         self._weights = program.weights
-        self._inputs = [self._tensors(name, place) for name, place in program.input_places]
-        self._outputs = [self._tensors(name, place) for name, place in program.output_places]
+        self._inputs = [self._lane_port(name, place) for name, place in program.input_places]
+        self._outputs = [self._lane_port(name, place) for name, place in program.output_places]
         self._constants = self[0].constants
         self._state_addresses = np.array([memory.ctypes.data for memory in memories], np.int64)
         self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
@@ -160,21 +160,23 @@ class NativeLanes(Lanes):
         return np.ndarray((len(self._memory),), np.int64, self._memory.data, offset, strides)
 
     def _failed_lanes(self, selection: LaneSelection) -> list[int]:
-        if self._totals is None or not np.count_nonzero(self._totals):
+        if self._fault_counts is None or not np.count_nonzero(self._fault_counts):
             return []
         return super()._failed_lanes(selection)
 
-    def _tensors(self, name: str, place: Place) -> Tensors:
+    def _lane_port(self, name: str, place: Place) -> LanePort:
         if place.region is Region.WEIGHTS:
             value = place.view(self._weights)
-            return Tensors(name, np.broadcast_to(value, (self._group, *value.shape)), False)
+            return LanePort(name, np.broadcast_to(value, (self._group, *value.shape)), False)
         of_all_lanes = place.region is Region.STATE
         memory = self._memory if of_all_lanes else self._arena
         if 0 in place.shape:
-            return Tensors(name, np.empty((len(memory), *place.shape), place.dtype), of_all_lanes)
+            return LanePort(name, np.empty((len(memory), *place.shape), place.dtype), of_all_lanes)
         strides = (memory.strides[0], *place.strides)
         shape = (len(memory), *place.shape)
-        return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all_lanes)
+        return LanePort(
+            name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all_lanes
+        )
 
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         self._stepping = selection
@@ -221,9 +223,9 @@ class NativeLanes(Lanes):
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
         """Step at most one group of lanes."""
-        for tensors in self._inputs:
-            array = feed.get(tensors.name)
-            tensors.write(lanes, self._constants[tensors.name] if array is None else array)
+        for port in self._inputs:
+            array = feed.get(port.name)
+            port.write(lanes, self._constants[port.name] if array is None else array)
         if lanes is not self._lanes_of_bases:
             self._lanes_of_bases = None
             self._bases[: len(lanes), Region.STATE] = self._state_addresses[lanes]
@@ -234,7 +236,7 @@ class NativeLanes(Lanes):
             self._run_group(*self._call_group)
         for index in range(shared, len(lanes)):
             self._run_one(*self._call_one, self._base_addresses[index])
-        return {tensors.name: tensors.read(lanes) for tensors in self._outputs}
+        return {port.name: port.read(lanes) for port in self._outputs}
 
     def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
@@ -243,7 +245,10 @@ class NativeLanes(Lanes):
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:
-    """Return whether a single lane uses a weight more than twice in a step; if so, groups of lanes only cost time."""
+    """Return whether a single lane uses a weight more than twice in a step.
+
+    If so, fewer than ``MIN_SHARING_LANES`` lanes gain nothing from sharing and run alone.
+    """
     costs = [row.cost for row in rows if KERNELS[row.kernel].lanes]
     return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 
@@ -252,8 +257,8 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
     """Return how many of ``count`` lanes run the table together.
 
     Each group reads the weights once, so groups should be large. But every row runs for one lane after another, so the
-    group's memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, in
-    whole blocks.
+    group's memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, a
+    multiple of ``MIN_SHARING_LANES``.
     """
     largest = max(MIN_GROUP_LANES, max(CACHE_BYTES, weights) // lane_bytes)
     even = -(-count // -(-count // largest))

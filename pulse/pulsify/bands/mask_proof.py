@@ -65,7 +65,7 @@ class MaskProof:
             causes = [self._causes[node_id] for node_id, _ in steps if node_id in self._causes]
             return f"{causes[0] if causes else end} gives no proof"
         if any(bool(np.any(high > self._extent.masked)) for _, high in (score.below, score.above)):
-            return f"frames that are {self._extent.distance} or more apart may meet, by {end}"
+            return f"after {end}, frames {self._extent.distance} or more apart may attend to each other"
         return None
 
     def _hide(self, score: Pattern) -> Pattern:

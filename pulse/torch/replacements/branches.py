@@ -20,11 +20,11 @@ class DecidedConditions(NamedTuple):
     """Conditions on lengths that an export decides as the example does.
 
     lines  the author's lines with such conditions
-    turns  the lines whose condition is otherwise for all long inputs -> the first length at which it is
+    flips  the lines whose condition changes for all long inputs -> the first length at which it has changed
     """
 
     lines: list[str]
-    turns: dict[str, int]
+    flips: dict[str, int]
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def record_branches(torch: Any) -> Generator[DecidedConditions]:
 
     Assertions are left out, and comparisons that have one result for all lengths. Other threads are unaffected.
     """
-    owner, lines, turns = OwnThread(), list[str](), dict[str, int]()
+    owner, lines, flips = OwnThread(), list[str](), dict[str, int]()
     known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
     classes = (torch.SymBool, torch.SymInt)
     before = {kind: kind.__bool__ for kind in classes}
@@ -50,9 +50,9 @@ def record_branches(torch: Any) -> Generator[DecidedConditions]:
                     if not text.startswith("assert"):
                         if line not in lines:
                             lines.append(line)
-                        turn = find_turn(condition)
-                        if turn is not None:
-                            turns[line] = min(turn, turns.get(line, turn))
+                        flip = find_flip(condition)
+                        if flip is not None:
+                            flips[line] = min(flip, flips.get(line, flip))
             return before[symbolic_class](self)
 
         return truth
@@ -60,11 +60,11 @@ def record_branches(torch: Any) -> Generator[DecidedConditions]:
     with contextlib.ExitStack() as stack:
         for kind in classes:
             stack.enter_context(replace_attributes(kind, __bool__=make_truth(kind)))
-        yield DecidedConditions(lines, turns)
+        yield DecidedConditions(lines, flips)
 
 
-def find_turn(condition: Any) -> int | None:
-    """Return the first length above the example's from which on a condition is otherwise.
+def find_flip(condition: Any) -> int | None:
+    """Return the first length above the example's from which on a condition has changed.
 
     None if some long inputs have the example's result, or if it depends on several lengths.
     """

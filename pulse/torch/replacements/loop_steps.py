@@ -53,8 +53,7 @@ class LoopStep(TracedInt):
         return NotImplemented if _is_tensor(other) else +self / other
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        power: Any = NotImplemented if _is_tensor(other) else int.__pow__(+self, other, modulus)
-        return power
+        return NotImplemented if _is_tensor(other) or modulus is not None else (+self) ** other
 
     @property
     def offset(self) -> int:

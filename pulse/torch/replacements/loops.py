@@ -21,7 +21,7 @@ from pulse.torch.replacements.loop_steps import (
     LoopStep,
 )
 
-_OF_PAIRS = ("__getitem__", "select", "unbind", "split", "stack", "cat")
+_FUNCTIONS_OF_COMPLEX_FRAMES = ("__getitem__", "select", "unbind", "split", "stack", "cat")
 
 
 class LoopTracer:
@@ -70,7 +70,7 @@ class LoopTracer:
         """
         if self.all_loops:
             self.buffers.check_frames(self._torch.utils._pytree.tree_leaves((args, named)))
-        if args and name in _OF_PAIRS and self._is_complex(args[0]):
+        if args and name in _FUNCTIONS_OF_COMPLEX_FRAMES and self._is_complex(args[0]):
             return self._complex_result(name, function, args, named)
         match name:
             case "__getitem__":

@@ -28,8 +28,8 @@ def recipe(
             min=1,
             metavar="SAMPLES",
             help=(
-                "Samples from one frame to the next, if you know it; if a call takes and returns equally many "
-                "samples, these are then a frame."
+                "Samples from one frame to the next, if you know it; for a model whose calls take and return the same "
+                "number of samples, that number is the frame size."
             ),
         ),
     ] = None,

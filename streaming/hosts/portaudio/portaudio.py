@@ -57,8 +57,7 @@ def _system() -> AudioSystem:
         if not current.wait(SEARCH_TIMEOUT_S):
             raise DeviceError(
                 f"PortAudio has been looking for devices for more than {SEARCH_TIMEOUT_S:g} s; is a sound server "
-                "hanging? "
-                "Start that again"
+                "hanging? Restart the sound server"
             )
         return current
 

@@ -133,7 +133,7 @@ class AudioSystem(NotCopyable):
             except TimeoutError:
                 titles = " and ".join(side.device.title for side in spec.sides)
                 raise DeviceError(
-                    f"{titles}: does not answer; is a sound server hanging? Start that again"
+                    f"{titles}: does not answer; is a sound server hanging? Restart the sound server"
                 ) from None
         self.streams += 1
         return handle

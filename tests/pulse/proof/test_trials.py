@@ -16,7 +16,7 @@ from pulse.proof import ProofChoice, prove_programs
 from pulse.proof.effort import Effort
 from pulse.proof.oracle import pulsed_oracle
 from pulse.proof.trial_signals import PURE
-from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, short_lengths
+from pulse.proof.trials import MAX_LONG_S, MAX_TOTAL_S, plan_trials, receptive_frames, short_lengths
 from pulse.pulsify.driver import pulsify
 from tests.invariants.mutants import graph_mutants, program_of
 from tests.pulse.chunks import models as chunk_models
@@ -143,12 +143,12 @@ def heavy() -> PulsedModel:
 def test_long_trials_are_offered() -> None:
     """Fewer frames than recommended; the report says so, and how to try the rest."""
     model, effort = heavy(), Effort(heavy())
-    assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S
+    assert 0.9 * MAX_LONG_S < effort.seconds(effort.affordable_frames(MAX_LONG_S)) < 1.1 * MAX_LONG_S
     trials, more = plan_trials(model), plan_trials(model, ProofChoice(long=True))
     assert trials == plan_trials(model)
     assert trials.longest < trials.wanted_frames == more.longest
     assert trials.left_out > 0 == more.left_out
-    assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
+    assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * MAX_TOTAL_S
     report = pulse.verify(filter_model(3, 4), lengths=[3], backend="numpy")
     assert "tries them" not in dict(report.pairs())["long enough"]
     wanting = replace(report, trials=replace(report.trials, wanted_frames=10_000, left_out=7))
@@ -163,7 +163,7 @@ def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
     effort = Effort(read)
     assert effort.seconds(4096) == pytest.approx(1024 * effort.seconds(4))
     assert effort.seconds(4096) > 10 * Effort(model).seconds(4096)
-    assert effort.affordable_frames(LONG_S) < Effort(model).affordable_frames(LONG_S)
+    assert effort.affordable_frames(MAX_LONG_S) < Effort(model).affordable_frames(MAX_LONG_S)
 
 
 def test_lengths_that_the_model_refuses_are_not_tried() -> None:

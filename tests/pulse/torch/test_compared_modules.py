@@ -141,7 +141,7 @@ def sum_by_doubling(x: Any) -> Any:
 def test_a_condition_that_longer_inputs_change_is_warned_of() -> None:
     """Not if the model refuses these lengths, as they exceed its table."""
     with pytest.warns(
-        pulse.PulseWarning, match=r"while reach < .* is otherwise from T = 65 on, and the model keeps"
+        pulse.PulseWarning, match=r"while reach < .* changes at T = 65; the model always takes"
     ):
         pulse.from_torch(FunctionModule(sum_by_doubling), torch.randn(1, 2, 40), T)
     table = torch.randn(64)

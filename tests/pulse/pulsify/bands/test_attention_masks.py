@@ -244,7 +244,7 @@ def far_pairs(graph: AttentionBuilder, scores: str) -> str:
 @with_short_runs
 @pytest.mark.parametrize(
     ("mask", "node"),
-    [(opened_late, r"\(greater\)"), (opened_in_turns, r"\(div\)"), (far_pairs, "or more apart may meet")],
+    [(opened_late, r"\(greater\)"), (opened_in_turns, r"\(div\)"), (far_pairs, "or more apart may attend")],
 )
 def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -> None:
     """The change is in no run; a stream that ends before it is taken, and no longer one."""
