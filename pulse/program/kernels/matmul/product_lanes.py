@@ -1,4 +1,4 @@
-"""Products for several streams: a block of eight or four lanes shares one reading of the weights."""
+"""Products for several streams: eight or four lanes share one reading of the weights."""
 
 from operator import add
 
