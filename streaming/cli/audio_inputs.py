@@ -74,6 +74,11 @@ def open_audio_inputs(
         else:
             by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
     unrouted = [name for name in names if name not in routes]
+    if source is not None and not unrouted and all(route.source for route in routes.values()):
+        raise InputError(
+            f"{source}: no input is left for it, since --in names {', '.join(routes)}; omit it, or if it is an output, "
+            f"write --out {program.outputs[0].name}={source}"
+        )
     if source is None:
         _refuse_unrouted(title, unrouted)
     if unrouted:

@@ -1,8 +1,8 @@
 """The signals that end a command.
 
-They raise wherever the command is; inside ``gather_signals`` they are only recorded. A compiler calls back into
-Python from places that no exception can leave: it would be lost, or crash the process. A signal that arrives in such
-a place is sent again a moment later.
+They raise wherever the command is; inside ``gather_signals`` they are only recorded. A compiler and libsndfile call
+back into Python from places that no exception can leave: it would be lost, or crash the process. A signal that arrives
+in such a place is sent again a moment later.
 """
 
 import os
@@ -12,10 +12,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-COMPILER_MODULES = "llvmlite."
-"""Modules whose functions are called by compiled code, or call it."""
+CALLED_BACK_MODULES = ("llvmlite.", "soundfile")
+"""How the names of modules begin whose functions are called by compiled code, or call it."""
 RESEND_S = 0.01
-"""A signal that arrives inside the compiler is sent again after this many seconds."""
+"""A signal that arrives inside these modules is sent again after this many seconds."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals of Ctrl-C, of the end of a service, and of a closed terminal."""
 
@@ -94,8 +94,8 @@ def _is_in_main_thread() -> bool:
 
 
 def postpone(number: int, frame: FrameType | None) -> bool:
-    """Return whether a signal arrived inside the compiler; if so, it is sent again."""
-    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER_MODULES):
+    """Return whether a signal arrived inside the compiler or libsndfile; if so, it is sent again."""
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(CALLED_BACK_MODULES):
         frame = frame.f_back
     if frame is None:
         return False

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from stat import S_IMODE
 
 from pulse.errors import InputError
 
@@ -38,15 +39,24 @@ def require_replaceable(path: Path) -> None:
         raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
 
 
-def create_temporary_file(path: Path) -> Path:
-    """Create an empty file in the folder of ``path`` to write to first, with the permissions of any new file.
+def _followed(path: Path) -> Path:
+    """Return the file that a symbolic link is for, or else the path itself."""
+    return path.resolve() if path.is_symlink() else path
 
-    Raises InputError: the folder cannot be written to, or ``path`` is a folder, a device or a pipe.
+
+def create_temporary_file(path: Path) -> Path:
+    """Create an empty file in the folder of ``path`` to write to first, with the permissions of the file it replaces.
+
+    A symbolic link stands for its file. Raises InputError: the folder cannot be written to, or ``path`` is a folder, a
+    device or a pipe.
     """
     require_replaceable(path)
-    part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+    target = _followed(path)
+    part = target.with_name(f".{target.stem}-{secrets.token_hex(8)}{target.suffix}")
     try:
         part.touch(exist_ok=False)
+        if target.exists():
+            part.chmod(S_IMODE(target.stat().st_mode))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
     return part
@@ -116,7 +126,7 @@ def write_error(path: Path, reason: str | None) -> InputError:
 def publish(part: Path, path: Path) -> None:
     """Rename a complete file to its final name. Raises InputError: it cannot be renamed."""
     try:
-        part.replace(path)
+        part.replace(_followed(path))
     except OSError as error:
         part.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot be written ({error.strerror})") from error

@@ -50,7 +50,7 @@ def recipe(
     If the metadata of a model holds a recipe, this recipe is written.
 
     Examples:
-      pulse recipe model.onnx                            to standard output, for a file next to the model
+      pulse recipe model.onnx                            to standard output, for a file in this folder
       pulse recipe model.onnx -o model.toml
       pulse recipe saved_model --hop 128 -o model.toml   calls take a frame every 128 samples
       pulse recipe first.onnx second.onnx                two models in a row, such as DTLN's
@@ -61,7 +61,7 @@ def recipe(
 
     refuse_bad_use(models, output, embed)
     target = output or embed
-    text, notes, context = describe_models(models, (models[0] if target is None else target).parent, hop)
+    text, notes, context = describe_models(models, Path() if target is None else target.parent, hop)
     if embed is not None:
         embed_in(text, context, embed)
     elif output is not None:

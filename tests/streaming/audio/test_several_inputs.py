@@ -248,6 +248,14 @@ def test_a_recipe_takes_two_recordings(tmp_path: Path) -> None:
             ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
             "input mic uses channel 1; it has 1",
         ),
+        (
+            ["two.wav", "--in", "mic=mono.wav", "--in", "far=mono.wav", "--out", "residue=r.wav"],
+            "two.wav: no input is left for it, since --in names mic, far; omit it, or if it is an output",
+        ),
+        (
+            ["two.wav", "out.wav", "--in", "mic=mono.wav", "--in", "far=two.wav:1"],
+            "two.wav: no input is left",
+        ),
         (["--in", "ear=mono.wav", "out.wav"], "has no such input; its inputs are mic, far"),
         (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
         (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which file? Give IN"),

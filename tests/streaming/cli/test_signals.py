@@ -1,15 +1,19 @@
 """Signals in the middle of a command: it ends at once, in one line, and leaves nothing behind."""
 
 import inspect
+import io
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from signal import Handlers, Signals
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
 from streaming.cli import signals
 
@@ -126,3 +130,29 @@ def test_gathered_signals_do_not_interrupt(handlers: dict[Signals, Callable[...,
 
 def test_elsewhere_a_signal_is_not_postponed() -> None:
     assert not signals.postpone(signal.SIGINT, inspect.currentframe())
+
+
+class InterruptedFile(io.BytesIO):
+    """A file during whose first write a signal arrives."""
+
+    is_interrupted = False
+
+    def write(self, data: Any, /) -> int:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            signal.raise_signal(signal.SIGTERM)
+        return super().write(data)
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_inside_libsndfile_is_sent_again() -> None:
+    """An exception in a function that libsndfile calls would be lost, and the file cut short."""
+    signals.end_on_signals()
+    file = InterruptedFile()
+    with pytest.raises(SystemExit) as ended:
+        soundfile.write(file, np.zeros(1000, np.float32), 16_000, format="WAV", subtype="FLOAT")
+        time.sleep(5)
+    assert file.is_interrupted
+    assert ended.value.code == 128 + signal.SIGTERM
+    file.seek(0)
+    assert len(soundfile.read(file)[0]) == 1000

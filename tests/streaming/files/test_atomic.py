@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pulse.errors import InputError
+from pulse.support.replaced_file import replace_file
 from streaming.files.atomic import publish, scratch_file
 
 
@@ -24,6 +25,30 @@ def test_a_published_file_has_the_permissions_of_any_new_file(tmp_path: Path, ma
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("plain", "out.wav")]
     assert modes == [0o666 & ~mask] * 2
     assert (tmp_path / "out.wav").read_bytes() == b"data"
+
+
+def test_a_link_stands_for_its_file_which_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    target, link = tmp_path / "disk" / "target.wav", tmp_path / "link.wav"
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    with scratch_file(link) as part:
+        assert part.parent == target.parent, "a rename does not cross disks"
+        part.write_bytes(b"data")
+        publish(part, link)
+    assert link.is_symlink()
+    assert target.read_bytes() == b"data"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert [path.name for path in target.parent.iterdir()] == ["target.wav"]
+
+
+def test_a_link_to_no_file_makes_it(tmp_path: Path) -> None:
+    link = tmp_path / "link.pulse"
+    link.symlink_to("new.pulse")
+    replace_file(link, b"data")
+    assert (tmp_path / "new.pulse").read_bytes() == b"data"
+    assert link.is_symlink()
 
 
 def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
