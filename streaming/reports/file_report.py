@@ -75,9 +75,12 @@ class FileReport(Report):
         """Return the files, the delay, and the time of the pulses."""
         model, result = self.program.model, self.result
         pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}"), ("file", self._files())]
-        pairs += [*self._source_pairs(), *self.opened.pairs(model)]
+        pairs += [*self._source_pairs(), *self._output_pairs(), *self.opened.pairs(model)]
         delays = [
-            ("delay", self.opened.delay_text(port, model.pulse))
+            (
+                f"delay of {port.name}" if len(self.outputs) > 1 else "delay",
+                self.opened.delay_text(port, model.pulse),
+            )
             for port in map(model.port, self.outputs)
             if port.streams
         ]
@@ -166,6 +169,15 @@ class FileReport(Report):
         choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {channels}"
         encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
+
+    def _output_pairs(self) -> list[tuple[str, str]]:
+        """Return the outputs that are not written, if there are any."""
+        ports = self.program.model.outputs
+        others = [port.name for port in ports if port.streams and port.name not in self.outputs]
+        if not others:
+            return []
+        choice = "--output or --out chooses another one" if self.sources else "--output chooses another one"
+        return [("output", f"{', '.join(self.outputs)}; not written: {', '.join(others)}; {choice}")]
 
     def _source_pairs(self) -> list[tuple[str, str]]:
         """Return the source of each input, if there are several or one was padded."""

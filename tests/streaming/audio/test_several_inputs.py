@@ -178,6 +178,16 @@ def test_outputs_are_written_by_name(model: Path) -> None:
     np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
+def test_the_report_names_the_outputs_that_are_not_written(model: Path) -> None:
+    write_floats("in.wav", np.zeros((1600, 2), np.float32))
+    one = pulse("run", model, "in.wav", "out.wav").stdout
+    assert "out; not written: residue; --output or --out chooses another one" in one
+    assert "delay of" not in one
+    both = pulse("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav").stdout
+    assert "not written" not in both
+    assert "delay of residue" in both
+
+
 def test_inputs_other_than_sound_come_from_other_files(tmp_path: Path) -> None:
     """Frames with sound, and a tensor without time."""
     nodes = [
