@@ -1,6 +1,7 @@
 """Arrays of frames in files: .npy and .npz to read, .npy and .csv to write."""
 
 import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.support.not_copyable import NotCopyable
 from streaming.audio.frame_formats import FrameFormat, NpyFormat, TableFormat
 from streaming.files.atomic import kind_of
@@ -37,6 +39,23 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
             f"{path}: one array, but the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
         )
     return {names[0]: loaded}
+
+
+def add_leading_axes(arrays: Mapping[str, Array], ports: Iterable[Port]) -> dict[str, Array]:
+    """Return arrays of streams with the leading axes of size 1 of their ports, where only these are missing."""
+    completed = dict(arrays)
+    for port in ports:
+        array = arrays.get(port.name)
+        missing = 0 if array is None else len(port.shape) - array.ndim
+        if array is None or missing < 1 or port.axis is None or port.axis < missing:
+            continue
+        sizes = zip(array.shape, port.shape[missing:])
+        others_fit = all(
+            size == other for axis, (size, other) in enumerate(sizes, missing) if axis != port.axis
+        )
+        if others_fit and all(size == 1 for size in port.shape[:missing]):
+            completed[port.name] = array.reshape((1,) * missing + array.shape)
+    return completed
 
 
 class FramesFile(NotCopyable):

@@ -10,7 +10,7 @@ from pulse.program.program import Program
 from pulse.support.record import record
 from streaming.audio.aligned_audio import RoutedAudio
 from streaming.audio.channels import Channels
-from streaming.audio.frame_files import READABLE, read_arrays
+from streaming.audio.frame_files import READABLE, add_leading_axes, read_arrays
 from streaming.audio.interfaces import AudioSource
 from streaming.audio.source import open_audio_source
 from streaming.audio.wav_stream import StreamFormat
@@ -65,7 +65,7 @@ def open_audio_inputs(
     for route in routes.values():
         path, number = _route_file(route, source)
         if path.suffix.lower() in READABLE:
-            arrays |= read_arrays(path, [route.name])
+            arrays |= add_leading_axes(read_arrays(path, [route.name]), program.inputs)
             paths.append(path)
         elif route.name not in names:
             raise InputError(

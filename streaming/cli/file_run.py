@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
 from streaming.audio.file_stream import stream_arrays, stream_audio
-from streaming.audio.frame_files import read_arrays
+from streaming.audio.frame_files import add_leading_axes, read_arrays
 from streaming.audio.output_files import OutputRoute
 from streaming.audio.source import is_stream
 from streaming.audio.target import OUTPUT_NAMES, Target
@@ -40,6 +40,7 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest) -> F
     else:
         sources = [request.read]
         arrays = read_arrays(request.read, [port.name for port in program.inputs])
+    arrays = add_leading_axes(arrays, program.inputs)
     streaming = (port for port in program.outputs if port.streams)
     name = request.audio.output
     output = next(streaming, program.outputs[0]) if name is None else find_output(program, name)

@@ -166,7 +166,9 @@ class FileReport(Report):
         reader, result = self.sources[0].reader, self.result
         channel = f"channel {self.channel}" if self.channel.isdecimal() else self.channel
         channels = f"{result.streams} streams" if result.streams > 1 else channel
-        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {channels}"
+        several = sum(len(source.channels) for source in self.sources) > 1
+        taken = "" if several else f", {channels}"
+        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels{taken}"
         encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
 

@@ -49,6 +49,14 @@ def test_frames_in_a_pipe_may_be_an_array(model: str, frames: int) -> None:
     np.testing.assert_array_equal(np.load(io.BytesIO(out)), np.load("y.npy"))
 
 
+def test_leading_axes_of_size_one_may_be_missing(model: str) -> None:
+    """Features are often kept without the batch axis."""
+    np.save("table.npy", np.load("x.npy")[0])
+    for name in ("x", "table"):
+        pulse("run", model, f"{name}.npy", f"y_{name}.npy")
+    np.testing.assert_array_equal(np.load("y_table.npy"), np.load("y_x.npy"))
+
+
 def test_an_array_in_a_pipe_is_all_or_nothing(model: str) -> None:
     np.save("x.npy", normal_noise(1, 9, 3))
     out, messages = pipe(None, model, "x.npy", "-", "--format", "npy", code=2)

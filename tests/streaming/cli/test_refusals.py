@@ -141,7 +141,7 @@ def arrays(working_folder: None) -> None:
     bad[0, 6] = np.nan
     np.save("nan.npy", bad)
     np.save("flat.npy", np.zeros(9, np.float32))
-    np.save("table.npy", np.zeros((9, 4), np.float32))
+    np.save("middle.npy", np.zeros((9, 1, 4), np.float32))
     np.save("turned.npy", np.zeros((4, 9), np.float32))
     np.save("ints.npy", np.zeros((1, 9, 4), np.int64))
     Path("text.npy").write_text("words")
@@ -153,7 +153,7 @@ def arrays(working_folder: None) -> None:
     [
         ("nan.npy", "x: NaN at frame 6; replace it\n"),
         ("flat.npy", "x: expected [1, any, 4] f32, got shape [9]\n"),
-        ("table.npy", "got shape [9, 4]; reshape it with .reshape(1, -1, 4)\n"),
+        ("middle.npy", "got shape [9, 1, 4]; reshape it with .reshape(1, -1, 4)\n"),
         ("turned.npy", "got shape [4, 9]\n"),
         ("ints.npy", "got i64"),
         ("text.npy", "text.npy: cannot be read"),
