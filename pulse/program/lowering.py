@@ -38,10 +38,13 @@ In the order, all inputs of a group are before that node, and all other readers 
 
 LOWER = Registry[type[Op], Lower]()
 """Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it, and ``KERNEL_PLUGINS``."""
-lowers = LOWER.register
-"""Register a function as the lowering of classes of ops. Raises ValueError: a class has one already."""
 GROUP_FINDERS: list[GroupFinder] = []
 """Functions that claim groups of nodes before a graph is lowered; the files of ``pulse.program.lower`` fill it."""
+
+
+def lowers(*op_classes: type[Op]) -> Callable[[Lower], Lower]:
+    """Register a function as the lowering of classes of ops. Raises ValueError: a class has one already."""
+    return LOWER.register(*op_classes)
 
 
 def finds_groups(function: GroupFinder) -> GroupFinder:

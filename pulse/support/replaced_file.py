@@ -9,12 +9,12 @@ WRITE_FLAGS = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_C
 def replace_file(path: str | os.PathLike[str], content: bytes, mode: int = 0o666) -> None:
     """Write a whole file in place of an existing one: every process sees the old content or the new one.
 
-    A symbolic link stands for its file.
+    A symbolic link is replaced, not followed.
 
     mode    the permissions of a new file, without those that the umask excludes
     Raises  OSError: it cannot be written
     """
-    target = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+    target = os.fspath(path)
     folder, name = os.path.split(target)
     unfinished = os.path.join(folder, f".{name}.{os.urandom(16).hex()}")
     try:

@@ -39,7 +39,7 @@ def require_replaceable(path: Path) -> None:
         raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
 
 
-def _followed(path: Path) -> Path:
+def _link_target(path: Path) -> Path:
     """Return the file that a symbolic link is for, or else the path itself."""
     return path.resolve() if path.is_symlink() else path
 
@@ -51,7 +51,7 @@ def create_temporary_file(path: Path) -> Path:
     device or a pipe.
     """
     require_replaceable(path)
-    target = _followed(path)
+    target = _link_target(path)
     part = target.with_name(f".{target.stem}-{secrets.token_hex(8)}{target.suffix}")
     try:
         part.touch(exist_ok=False)
@@ -126,7 +126,7 @@ def write_error(path: Path, reason: str | None) -> InputError:
 def publish(part: Path, path: Path) -> None:
     """Rename a complete file to its final name. Raises InputError: it cannot be renamed."""
     try:
-        part.replace(_followed(path))
+        part.replace(_link_target(path))
     except OSError as error:
         part.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot be written ({error.strerror})") from error

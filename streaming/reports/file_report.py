@@ -178,8 +178,7 @@ class FileReport(Report):
         others = [port.name for port in ports if port.streams and port.name not in self.outputs]
         if not others:
             return []
-        choice = "--output or --out chooses another one" if self.sources else "--output chooses another one"
-        return [("output", f"{', '.join(self.outputs)}; not written: {', '.join(others)}; {choice}")]
+        return [("output", f"{', '.join(self.outputs)}; not written: {', '.join(others)}")]
 
     def _source_pairs(self) -> list[tuple[str, str]]:
         """Return the source of each input, if there are several or one was padded."""

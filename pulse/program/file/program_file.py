@@ -93,9 +93,13 @@ def encode_program(
 
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
-    """Write a whole file atomically, replacing an existing one. Raises WriteError: it cannot be written."""
+    """Write a whole file atomically, replacing an existing one, or the one that a symbolic link is for.
+
+    A link to a device is replaced. Raises WriteError: the file cannot be written
+    """
+    is_file_link = os.path.islink(path) and (os.path.isfile(path) or not os.path.exists(path))
     try:
-        replace_file(path, content)
+        replace_file(os.path.realpath(path) if is_file_link else path, content)
     except OSError as error:
         raise WriteError(
             f"{os.fspath(path)}: cannot be written ({error.strerror}); check the folder"

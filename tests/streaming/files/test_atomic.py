@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pulse.errors import InputError
-from pulse.support.replaced_file import replace_file
+from pulse.program.file.program_file import write_file
 from streaming.files.atomic import publish, scratch_file
 
 
@@ -46,7 +46,7 @@ def test_a_link_stands_for_its_file_which_keeps_its_permissions(tmp_path: Path) 
 def test_a_link_to_no_file_makes_it(tmp_path: Path) -> None:
     link = tmp_path / "link.pulse"
     link.symlink_to("new.pulse")
-    replace_file(link, b"data")
+    write_file(b"data", link)
     assert (tmp_path / "new.pulse").read_bytes() == b"data"
     assert link.is_symlink()
 
