@@ -51,6 +51,15 @@ def test_a_link_to_no_file_makes_it(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
+def test_a_program_replaces_a_link_to_a_pipe_and_not_the_pipe(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link.pulse"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    write_file(b"data", link)
+    assert link.read_bytes() == b"data"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
 def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The umask belongs to the whole process: files that other threads create meanwhile keep their permissions."""
     monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("changes the umask"))
