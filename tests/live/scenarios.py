@@ -166,7 +166,9 @@ def pulse_killed() -> None:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         for losses in (1, 2):
             server.kill()
-            assert becomes_true(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
+            assert becomes_true(lambda: player.stream.is_lost and player.finished == losses), (  # noqa: B023
+                f"loss {losses}: lost {player.stream.is_lost}, {player.finished} ends reported"
+            )
             assert player.stream.stop(2 * LIMIT_S)
             assert player.is_away()
             assert server.start()

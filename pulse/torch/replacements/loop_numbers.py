@@ -7,28 +7,15 @@ from pulse.torch.replacements.loop_nodes import NodeInserter
 from pulse.torch.replacements.loop_steps import LOOP_DOMAIN, STEP_ATTRIBUTE, LoopStep
 
 ARITHMETIC = {
-    *(
-        "add",
-        "add_",
-        "sub",
-        "sub_",
-        "subtract",
-        "mul",
-        "mul_",
-        "multiply",
-        "div",
-        "div_",
-        "divide",
-        "true_divide",
-    ),
-    *("pow", "pow_", "rsub", "__rsub__", "__rdiv__", "__rpow__", "minimum", "maximum", "remainder"),
+    *("add", "sub", "subtract", "rsub", "mul", "multiply", "remainder"),
+    *("div", "divide", "true_divide", "rdiv", "pow", "rpow"),
 }
-"""The functions of tensors that may take the number of a step."""
+"""The functions of tensors that may take the number of a step, without the underscores of their names."""
 
 
 def mark_numbers(torch: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of arithmetic with a tensor, with a marked scalar for each number of a step."""
-    if name not in ARITHMETIC or not any(isinstance(argument, LoopStep) for argument in args):
+    if name.strip("_") not in ARITHMETIC or not any(isinstance(argument, LoopStep) for argument in args):
         return args
     x = next((argument for argument in args if torch.is_tensor(argument)), None)
     if x is None:
