@@ -87,9 +87,12 @@ def is_symbolic(value: Array) -> bool:
     return value.dtype == object
 
 
-def is_sound_shape(shape: Shape) -> bool:
-    """Return whether a tensor has one value for each frame."""
-    return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
+def is_sound_shape(shape: Shape, max_channels: int = 1) -> bool:
+    """Return whether each frame of a tensor has one value, or up to this many along one axis."""
+    sizes = [dim for dim in shape if not dim.symbols and dim != 1]
+    if sum(bool(dim.symbols) for dim in shape) != 1:
+        return False
+    return not sizes or (len(sizes) == 1 and int(sizes[0]) <= max_channels)
 
 
 def cancel_sizes(sizes: Iterable[TDim], divisors: Iterable[TDim]) -> tuple[list[TDim], list[TDim]]:

@@ -12,6 +12,9 @@ from pulse.facts import Array, DType, PulsedFact, StreamFact, dtype_name, shape_
 from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
 
+MAX_CHANNELS = 8
+"""The most values of a frame that are the channels of audio; more are features."""
+
 
 @record
 class Port:
@@ -56,10 +59,23 @@ class Port:
         return self.axis is not None and self.rate > 0
 
     @property
+    def channels(self) -> int:
+        """The channels of audio: the f32 values of a frame, along one axis; 0 if frames are not audio."""
+        sizes = [size for axis, size in enumerate(self.shape) if axis != self.axis and size != 1]
+        if not self.streams or self.dtype != np.float32 or len(sizes) > 1:
+            return 0
+        channels = sizes[0] if sizes else 1
+        return channels if channels <= MAX_CHANNELS else 0
+
+    @property
     def is_sound(self) -> bool:
         """Whether each frame is one f32 value."""
-        sizes = [size for axis, size in enumerate(self.shape) if axis != self.axis]
-        return self.streams and self.dtype == np.float32 and all(size == 1 for size in sizes)
+        return self.channels == 1
+
+    @property
+    def is_interleaved(self) -> bool:
+        """Whether the values of a frame are neighbours in memory, as in [1, T, channels]."""
+        return any(size != 1 for size in self.shape[(self.axis or 0) + 1 :])
 
     @property
     def frames(self) -> int:
@@ -70,11 +86,22 @@ class Port:
         """Return frames per second, from those of the symbol; None if that is unknown, or if it does not stream."""
         return float(rate_hz * self.rate) if rate_hz is not None and self.streams else None
 
+    def sound_layout(self, channel: int) -> tuple[int, int]:
+        """Return the index of a channel's first value in the memory of a pulse, and the step to its next one."""
+        return (channel, self.channels) if self.is_interleaved else (channel * self.frames, 1)
+
     def shape_sound(self, samples: Array) -> Array:
-        """Return samples in the shape of a port whose frames are one value each."""
-        return np.ascontiguousarray(samples).reshape(
-            [-1 if axis == self.axis else 1 for axis in range(len(self.shape))]
+        """Return samples of a port of audio, [frames, channels], in its shape."""
+        values = samples if self.is_interleaved else samples.T
+        return np.ascontiguousarray(values).reshape(
+            [len(samples) if axis == self.axis else size for axis, size in enumerate(self.shape)]
         )
+
+    def read_sound(self, frames: Array) -> Array:
+        """Return frames of a port of audio as [frames, channels]."""
+        if self.is_interleaved:
+            return frames.reshape(-1, self.channels)
+        return frames.reshape(self.channels, -1).T
 
     def __str__(self) -> str:
         text = f"{self.name}: {shape_text(self.shape)},{dtype_name(self.dtype)}"

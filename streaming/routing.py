@@ -8,7 +8,7 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.wording import spell
-from streaming.audio.channels import Channels
+from streaming.audio.channels import Channels, InputChannel, OutputChoice, input_channels, output_choices
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 
@@ -17,7 +17,7 @@ _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 class Route:
     """The source of one input, as requested.
 
-    name     the name of the input
+    name     the name of the input, or of a channel of it
     source   a file or a device; empty for the one that the other inputs share
     channel  the channel, counted from 0; None if not given
     """
@@ -52,26 +52,32 @@ def split_channel(text: str) -> tuple[str, int | None]:
 
 
 def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
-    """Return routes by input, from text. Raises InputError: no such input, or one that is named twice."""
+    """Return routes by input or channel, from text.
+
+    Raises InputError: no such input, or one that is named twice
+    """
     routes: dict[str, Route] = {}
+    port_of = {port.name: port.name for port in program.inputs}
+    port_of |= {channel.name: channel.port.name for channel in input_channels(program.inputs)}
     for route in map(Route.parse, texts):
-        if route.name not in [port.name for port in program.inputs]:
-            names = ", ".join(port.name for port in program.inputs)
+        if route.name not in port_of:
             raise InputError(
-                f"{spell('routes')} {route}: {program.model.title} has no such input; its inputs are {names}"
+                f"{spell('routes')} {route}: {program.model.title} has no such input; its inputs are "
+                f"{', '.join(port_of)}"
             )
-        if route.name in routes:
-            raise InputError(
-                f"{spell('routes')} {route}: {route.name} already takes {routes[route.name].source}"
-            )
+        for name, other in routes.items():
+            if name == route.name or name == port_of[route.name] or route.name == port_of[name]:
+                raise InputError(f"{spell('routes')} {route}: {name} already takes {other.source}")
         routes[route.name] = route
     return routes
 
 
 def sound_inputs(program: Program) -> list[Port]:
-    """Return the audio inputs, f32, of one value a frame, in the model's order.
+    """Return the inputs of audio, in the model's order.
 
-    Raises InputError: they have several rates
+    Values of several channels are audio at the rate of the inputs with one channel, else of the first input.
+
+    Raises InputError: inputs of one channel have several rates
     """
     ports = [port for port in program.inputs if port.is_sound]
     if len({port.rate for port in ports}) > 1:
@@ -80,7 +86,10 @@ def sound_inputs(program: Program) -> list[Port]:
             f"{program.model.title}: its audio inputs have several rates, frames for each of "
             f"{program.model.symbol.name}: {rates}; give them as .npy"
         )
-    return ports
+    first = next((port for port in (*ports, *program.inputs) if port.channels), None)
+    return [
+        port for port in program.inputs if first is not None and port.channels and port.rate == first.rate
+    ]
 
 
 def find_output(program: Program, name: str) -> Port:
@@ -93,61 +102,74 @@ def find_output(program: Program, name: str) -> Port:
     )
 
 
+def find_choice(program: Program, name: str) -> OutputChoice:
+    """Return the output of that name, or its channel by ``name:channel``. Raises InputError: there is none."""
+    choices = output_choices(program.outputs)
+    return choices[name] if name in choices else OutputChoice(find_output(program, name))
+
+
 def is_playable(port: Port, source: Port) -> bool:
-    """Return whether an output is sound at the rate of the input."""
-    return port.is_sound and port.rate == source.rate
+    """Return whether an output is audio at the rate of the input."""
+    return port.channels > 0 and port.rate == source.rate
 
 
-def sound_output(program: Program, name: str | None) -> Port:
-    """Return the output of that name, else the first that is sound.
+def sound_output(program: Program, name: str | None) -> OutputChoice:
+    """Return the output of that name, or its channel by ``name:channel``; else the first that is audio.
 
     Raises InputError: there is no such output, or it is not audio
     """
-    if name is None:
-        for port in program.outputs:
-            if port.is_sound:
-                return port
-        names = ", ".join(port.name for port in program.outputs)
-        raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
-    port = find_output(program, name)
-    if not port.is_sound:
-        raise InputError(f"{name} is not audio: {port}")
-    return port
+    if name is not None:
+        choice = find_choice(program, name)
+        if not choice.port.channels:
+            raise InputError(f"{name} is not audio: {choice.port}")
+        return choice
+    for choice in output_choices(program.outputs).values():
+        return choice
+    names = ", ".join(port.name for port in program.outputs)
+    raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
 
 
-def playable_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """Return the output to play, which is sound at the input's rate; None if there is none.
+def playable_output(program: Program, source: Port, name: str | None) -> OutputChoice | None:
+    """Return the output to play, which is audio at the input's rate; None if there is none.
 
-    Raises InputError: the output of that name cannot be played
+    name    an output, or its channel by ``name:channel``; None for the first
+    Raises  InputError: the output of that name cannot be played
     """
-    playable = [port for port in program.outputs if is_playable(port, source)]
+    choices = output_choices([port for port in program.outputs if is_playable(port, source)])
     if name is None:
-        return playable[0] if playable else None
-    for port in playable:
-        if port.name == name:
-            return port
-    names = ", ".join(port.name for port in playable) or "none"
+        return next(iter(choices.values()), None)
+    if name in choices:
+        return choices[name]
     raise InputError(
-        f"output {name!r} cannot be played: of {program.model.title} {names} is sound at the rate of its input"
+        f"output {name!r} cannot be played: of {program.model.title} {', '.join(choices) or 'none'} is sound at the "
+        "rate of its input"
     )
 
 
 def channels_in_order(
-    title: str, names: Sequence[str], source: str, channels: int, advice: str | None = None
+    title: str,
+    inputs: Sequence[InputChannel],
+    source: str,
+    channels: int,
+    advice: str | None = None,
 ) -> dict[str, Channels]:
-    """Return one channel of a file or device for each input, in their order.
+    """Return one channel of a file or device for each input channel, in their order.
 
     advice  an alternative to suggest to the user
-    Raises  InputError: the numbers of channels and inputs differ
+    Raises  InputError: the numbers of channels differ
     """
+    names = [channel.name for channel in inputs]
     if len(names) == channels:
         return {name: Channels(index) for index, name in enumerate(names)}
     advice = (
         advice or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
     )
+    several = any(channel.port.channels > 1 for channel in inputs)
+    takes = "takes {} channels" if several else "has {} audio inputs"
     raise InputError(
-        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} audio inputs: "
+        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} {takes.format(len(names))}: "
         f"{', '.join(names)}; {advice}"
+        + ("; features of audio need a recipe (pulse recipe)" if several else "")
     )
 
 
@@ -169,18 +191,15 @@ def channels_of_source(program: Program, ports: Sequence[Port], channels: int, c
         raise InputError(
             "channel each: a stream of an executor takes one channel; open a stream for each channel"
         )
-    if len(ports) > 1:
+    inputs = input_channels(ports)
+    if len(inputs) > 1:
         channels_in_order(
-            program.model.title,
-            [port.name for port in ports],
-            "the source",
-            channels,
-            "give blocks of arrays by input",
+            program.model.title, inputs, "the source", channels, "give blocks of arrays by input"
         )
         if choice != Channels():
             raise InputError(
                 f"channel {channel}: the channels of the source go to "
-                f"{', '.join(port.name for port in ports)} in order; give no channel"
+                f"{', '.join(taken.name for taken in inputs)} in order; give no channel"
             )
     choice.count_streams(channels)
     return choice

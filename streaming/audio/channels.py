@@ -1,9 +1,13 @@
-"""The choice of channels of an audio file for a model."""
+"""The channels of audio: those that are chosen of a file or device, and those of a model's inputs and outputs."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.interface import Port
 from pulse.support.record import record
 
 Samples = NDArray[np.float32]
@@ -50,3 +54,63 @@ class Channels:
         if self.index is not None:
             return block[:, self.index : self.index + 1]
         return block.mean(axis=1, keepdims=True, dtype=np.float32)
+
+
+@record
+class InputChannel:
+    """A channel of an audio input of a model.
+
+    port   the input
+    index  the channel, counted from 0
+    """
+
+    port: Port
+    index: int
+
+    @property
+    def name(self) -> str:
+        """The name of the input; followed by ``:`` and the channel if it has several."""
+        return self.port.name if self.port.channels == 1 else f"{self.port.name}:{self.index}"
+
+
+def input_channels(ports: Sequence[Port]) -> list[InputChannel]:
+    """Return all channels of audio inputs, in order."""
+    return [InputChannel(port, index) for port in ports for index in range(port.channels)]
+
+
+@record
+class OutputChoice:
+    """An output of a model, or one channel of an output of audio.
+
+    port     the output
+    channel  the channel, counted from 0; None for all
+    """
+
+    port: Port
+    channel: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the output; followed by ``:`` and the channel if it is one of several."""
+        return self.port.name if self.channel is None else f"{self.port.name}:{self.channel}"
+
+    @property
+    def channels(self) -> range:
+        """The numbers of its channels in the output."""
+        if self.channel is None:
+            return range(self.port.channels)
+        return range(self.channel, self.channel + 1)
+
+    def samples(self, frames: Array) -> Array:
+        """Return frames of the output as [frames, channels]."""
+        return self.port.read_sound(frames)[:, self.channels]
+
+
+def output_choices(ports: Sequence[Port]) -> dict[str, OutputChoice]:
+    """Return audio outputs by name, and the channels of those that have several, as ``name:channel``."""
+    choices: list[OutputChoice] = []
+    for port in ports:
+        if port.channels:
+            channels = range(port.channels) if port.channels > 1 else ()
+            choices += [OutputChoice(port), *(OutputChoice(port, channel) for channel in channels)]
+    return {choice.name: choice for choice in choices}

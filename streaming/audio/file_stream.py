@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pulse.chunks.chunking import CallPlan
 from pulse.errors import InputError
@@ -19,7 +20,7 @@ from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.wording import spell
 from streaming.audio.aligned_audio import AlignedAudio, RoutedAudio
-from streaming.audio.channels import Samples
+from streaming.audio.channels import Samples, input_channels
 from streaming.audio.output_files import AudioOutput, FramesOutput, OutputRoute, WrittenAudio
 from streaming.latency import LatencyHistogram
 from streaming.session import Session
@@ -120,12 +121,12 @@ def stream_audio(
             )
     sessions = [_TimedSession(Session(program, constants), latency) for _ in range(streams)]
     feed = _Feed(program, AlignedAudio(sources, rate_hz), tables, sessions)
-    source = program.model.port(next(iter(sources[0].channels)))
+    source = _first_port(program, sources)
     outs: list[AudioOutput | FramesOutput] = []
     with ExitStack() as stack:
         for route in routes:
             if route.target.is_audio:
-                keeps_length = all(_is_as_long(port, source) for port in route.ports)
+                keeps_length = all(_is_as_long(output.port, source) for output in route.outputs)
                 outs.append(AudioOutput(stack, route, reader, rate_hz, streams, keeps_length))
             else:
                 outs.append(FramesOutput(stack, route, rate_hz))
@@ -152,6 +153,13 @@ def stream_audio(
     )
 
 
+def _first_port(program: Program, sources: Sequence[RoutedAudio]) -> Port:
+    """Return the first input that takes audio."""
+    return next(
+        channel.port for channel in input_channels(program.inputs) if channel.name in sources[0].channels
+    )
+
+
 def _is_as_long(port: Port, source: Port) -> bool:
     """Return whether an output has as many frames as an input, if the model takes the length."""
     return port.length == source.length or all(map(is_floored_symbol, (port.length, source.length)))
@@ -171,6 +179,9 @@ class _Feed:
         sessions: Sequence[_TimedSession],
     ) -> None:
         self._ports = {port.name: port for port in program.inputs}
+        ports = [port for port in program.inputs if port.channels and port.name not in tables]
+        self._audio_ports = {port: [channel.name for channel in input_channels([port])] for port in ports}
+        self._waiting: dict[str, Samples] = {}
         self._symbol = program.model.symbol
         self._audio, self._tables, self._sessions = audio, tables, sessions
         self.padded: dict[str, int] = {}
@@ -195,19 +206,34 @@ class _Feed:
     def _push(
         self, blocks: Mapping[str, Samples], frames: Mapping[str, Array]
     ) -> Iterator[Sequence[dict[str, Array]]]:
-        """Push samples by input and stream, and frames for every stream."""
+        """Push samples by input channel, [samples, streams], and frames for every stream."""
+        sounds = self._join_channels(blocks)
         runs = [
             timed.push(
-                {name: self._ports[name].shape_sound(samples[:, stream]) for name, samples in blocks.items()}
-                | dict(frames)
+                {port.name: port.shape_sound(samples[stream]) for port, samples in sounds} | dict(frames)
             )
             for stream, timed in enumerate(self._sessions)
         ]
         yield from zip(*runs)
 
+    def _join_channels(self, blocks: Mapping[str, Samples]) -> list[tuple[Port, NDArray[np.float32]]]:
+        """Return the samples of inputs, [streams, samples, channels]; those of a channel wait for the others."""
+        sounds: list[tuple[Port, NDArray[np.float32]]] = []
+        for port, names in self._audio_ports.items():
+            for name in blocks.keys() & names:
+                self._waiting[name] = np.concatenate(
+                    [self._waiting.get(name, blocks[name][:0]), blocks[name]]
+                )
+            ready = min(len(self._waiting[name]) if name in self._waiting else 0 for name in names)
+            if ready:
+                sounds.append((port, np.stack([self._waiting[name][:ready].T for name in names], axis=2)))
+                for name in names:
+                    self._waiting[name] = self._waiting[name][ready:]
+        return sounds
+
     def _audio_rate(self) -> Fraction:
         """Return the samples of audio for each frame of the symbol."""
-        return next(port.rate for port in self._ports.values() if port.is_sound)
+        return next(iter(self._audio_ports)).rate
 
     def _end(self) -> int:
         """Return the samples of audio as long as the longest input."""
@@ -236,13 +262,13 @@ def _split_inputs(
     program: Program, sources: Sequence[RoutedAudio], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Split arrays into the streaming inputs' and others. Raises InputError: an input that gets nothing."""
-    sound_inputs = {name for source in sources for name in source.channels}
+    routed = {name for source in sources for name in source.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     for port in program.inputs:
         if port.name in arrays:
             (tables if port.streams else constants)[port.name] = _as_port_type(port, arrays[port.name])
-        elif port.name not in sound_inputs:
+        elif not port.channels or any(channel.name not in routed for channel in input_channels([port])):
             advice = spell("routes", {port.name: "SOURCE" if port.is_sound else "FILE.npy"})
             if not port.streams:
                 advice += f", or {spell('constants', {port.name: 'VALUE'})}"

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from pulse.facts import Array
-from pulse.interface import Port
 from pulse.support.record import record
+from streaming.audio.channels import OutputChoice
 from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import AudioSource, Clipping
 from streaming.audio.pipes import ArrayStream, TableStream
@@ -17,9 +17,9 @@ from streaming.audio.target import Target
 
 @record
 class OutputRoute:
-    """Outputs and their target: audio outputs are the channels of one file, in order; frames have a file each."""
+    """Outputs and their target: those of audio are the channels of one file, in order; frames have a file each."""
 
-    ports: tuple[Port, ...]
+    outputs: tuple[OutputChoice, ...]
     target: Target
 
 
@@ -38,7 +38,7 @@ class WrittenAudio:
 
 
 class AudioOutput:
-    """Writes outputs to an audio file, one channel for each output and stream.
+    """Writes outputs to an audio file: all channels of each stream, output by output.
 
     first    the input file whose rate and encoding the file gets
     rate_hz  the rate of the model
@@ -53,8 +53,8 @@ class AudioOutput:
         streams: int,
         keeps_length: bool,
     ) -> None:
-        channels = streams * len(route.ports)
-        self._names = [port.name for port in route.ports]
+        channels = streams * sum(len(output.channels) for output in route.outputs)
+        self._outputs = route.outputs
         self._keeps_length = keeps_length
         writer = route.target.audio_sink(first.rate_hz, channels, first.encoding)
         self._writer = stack.enter_context(writer)
@@ -64,9 +64,10 @@ class AudioOutput:
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
         """Write the ready frames of every stream."""
-        columns = [outputs[name].ravel() for name in self._names for outputs in piece]
-        self.nonfinite += sum(map(count_nonfinite, columns))
-        self._writer.write(self._resampler.process(np.stack(columns, axis=1)))
+        parts = [output.samples(frames[output.port.name]) for output in self._outputs for frames in piece]
+        samples = np.concatenate(parts, axis=1)
+        self.nonfinite += count_nonfinite(samples)
+        self._writer.write(self._resampler.process(samples))
 
     def end(self, samples: int) -> None:
         """Write the rest of the resampler; the output is then as long as the input, if the model keeps the length."""
@@ -77,9 +78,9 @@ class FramesOutput:
     """Writes the frames of an output to a file."""
 
     def __init__(self, stack: ExitStack, route: OutputRoute, rate_hz: float | None) -> None:
-        (port,) = route.ports
-        self._name = port.name
-        self._file = stack.enter_context(route.target.frames_writer(port, rate_hz))
+        (output,) = route.outputs
+        self._name = output.port.name
+        self._file = stack.enter_context(route.target.frames_writer(output.port, rate_hz))
         self.nonfinite = 0
 
     @property

@@ -9,12 +9,18 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.support.record import record
 from streaming.audio.aligned_audio import RoutedAudio
-from streaming.audio.channels import Channels
+from streaming.audio.channels import Channels, InputChannel, input_channels
 from streaming.audio.frame_files import READABLE, add_leading_axes, read_arrays
 from streaming.audio.interfaces import AudioSource
 from streaming.audio.source import open_audio_source
 from streaming.audio.wav_stream import StreamFormat
-from streaming.routing import Route, channels_in_order, parse_routes, sound_inputs
+from streaming.routing import (
+    Route,
+    channels_in_order,
+    parse_routes,
+    sound_inputs,
+    split_channel,
+)
 
 
 @record
@@ -52,7 +58,8 @@ def open_audio_inputs(
     Raises   InputError: a file cannot be read, or files and channels do not fit the inputs
     """
     title, routes = program.model.title, parse_routes(texts, program)
-    names = [port.name for port in sound_inputs(program)]
+    inputs = input_channels(sound_inputs(program))
+    names = [channel.name for channel in inputs]
     choice = Channels.parse(channel)
     if len(names) > 1 and choice != Channels():
         raise InputError(
@@ -60,43 +67,81 @@ def open_audio_inputs(
             f"{names[0]}=SOURCE:CHANNEL"
         )
     arrays: dict[str, Array] = {}
-    by_source: dict[str, dict[str, Channels]] = {}
+    files: dict[str, _FileChannels] = {}
     paths: list[Path] = []
     for route in routes.values():
         path, number = _route_file(route, source)
         if path.suffix.lower() in READABLE:
-            arrays |= add_leading_axes(read_arrays(path, [route.name]), program.inputs)
+            arrays |= _read_route(route, path, program)
             paths.append(path)
-        elif route.name not in names:
-            raise InputError(
-                f"--in {route}: {program.model.port(route.name)}, which is not audio; give a .npy file"
-            )
         else:
-            by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
-    unrouted = [name for name in names if name not in routes]
+            fed = [channel for channel in inputs if route.name in (channel.name, channel.port.name)]
+            files.setdefault(str(path), _FileChannels()).add(
+                fed, choice if number is None else Channels(number)
+            )
+            _require_fitting(route, path, number, fed, program)
+    unrouted = [channel for channel in inputs if not routes.keys() & {channel.name, channel.port.name}]
     if source is not None and not unrouted and all(route.source for route in routes.values()):
         raise InputError(
             f"{source}: no input is left for it, since --in names {', '.join(routes)}; omit it, or if it is an output, "
             f"write --out {program.outputs[0].name}={source}"
         )
     if source is None:
-        _refuse_unrouted(title, unrouted)
+        _refuse_unrouted(title, [channel.name for channel in unrouted])
     if unrouted:
-        by_source.setdefault(str(source), {}).update(dict.fromkeys(unrouted, choice))
+        files.setdefault(str(source), _FileChannels()).add(unrouted, choice)
     routed: list[RoutedAudio] = []
-    for path in sorted(by_source, key=lambda path: min(map(names.index, by_source[path]))):
+    for path in sorted(files, key=lambda path: min(map(names.index, files[path].choices))):
         reader = stack.enter_context(open_audio_source(Path(path), raw))
-        channels_by_input = by_source[path]
-        if path == str(source) and len(unrouted) > 1:
-            channels_by_input |= channels_in_order(title, unrouted, path, reader.channels)
-        _require_channels(reader, channels_by_input, len(names))
-        routed.append(
-            RoutedAudio(
-                reader, {name: channels_by_input[name] for name in names if name in channels_by_input}
-            )
-        )
+        choices = files[path].choices_of(reader, title)
+        _require_channels(reader, choices, len(names))
+        routed.append(RoutedAudio(reader, {name: choices[name] for name in names if name in choices}))
         paths.append(Path(path))
     return AudioInputs(routed, arrays, paths)
+
+
+class _FileChannels:
+    """The input channels that one file feeds: name -> channels of the file."""
+
+    def __init__(self) -> None:
+        self.choices: dict[str, Channels] = {}
+        self._in_order: list[InputChannel] = []
+
+    def add(self, inputs: Sequence[InputChannel], choice: Channels) -> None:
+        """Add input channels; several at once take the channels of the file in order."""
+        self.choices |= {channel.name: choice for channel in inputs}
+        if len(inputs) > 1:
+            self._in_order += inputs
+
+    def choices_of(self, reader: AudioSource, title: str) -> dict[str, Channels]:
+        """Return the choices for the open file. Raises InputError: it has more or fewer channels than are in order."""
+        if not self._in_order:
+            return self.choices
+        return self.choices | channels_in_order(title, self._in_order, reader.name, reader.channels)
+
+
+def _require_fitting(
+    route: Route, path: Path, number: int | None, fed: Sequence[InputChannel], program: Program
+) -> None:
+    """Raise InputError if a route is not for audio, or gives one channel to several."""
+    if not fed:
+        raise InputError(
+            f"--in {route}: {program.model.port(route.name)}, which is not audio; give a .npy file"
+        )
+    if number is not None and len(fed) > 1:
+        raise InputError(
+            f"--in {route}: {route.name} takes {len(fed)} channels; give each its own: "
+            + " ".join(f"--in {channel.name}={path}:CHANNEL" for channel in fed)
+        )
+
+
+def _read_route(route: Route, path: Path, program: Program) -> Mapping[str, Array]:
+    """Return the array of a route, by input. Raises InputError: it is for one channel, or cannot be read."""
+    if route.name not in [port.name for port in program.inputs]:
+        raise InputError(
+            f"--in {route}: an array has all channels; give --in {split_channel(route.name)[0]}={path}"
+        )
+    return add_leading_axes(read_arrays(path, [route.name]), program.inputs)
 
 
 def read_array_inputs(program: Program, texts: Sequence[str]) -> tuple[dict[str, Array], list[Path]]:
@@ -109,7 +154,7 @@ def read_array_inputs(program: Program, texts: Sequence[str]) -> tuple[dict[str,
     paths: list[Path] = []
     for route in parse_routes(texts, program).values():
         path = Path(route.source)
-        arrays |= read_arrays(path, [route.name])
+        arrays |= _read_route(route, path, program)
         paths.append(path)
     _refuse_unrouted(program.model.title, [port.name for port in program.inputs if port.name not in arrays])
     return arrays, paths

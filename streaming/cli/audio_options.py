@@ -23,7 +23,10 @@ class AudioOptions:
     ] = "mix"
     output: Annotated[
         str | None,
-        _option(metavar="NAME", help="Output to write, if the model has several."),
+        _option(
+            metavar="NAME",
+            help="Output to write, if the model has several, or a channel of it: NAME:CHANNEL.",
+        ),
     ] = None
     in_routes: Annotated[
         list[str] | None,
@@ -31,8 +34,8 @@ class AudioOptions:
             "--in",
             metavar="NAME=SOURCE[:CHANNEL]",
             help=(
-                "Source of an input, if the model has several: a file, or with --live a device; channels count from 0. "
-                "Use .npy for an input that is not audio. May be repeated."
+                "Source of an input, or of a channel of it (NAME:CHANNEL): a file, or with --live a device; channels "
+                "count from 0. Use .npy for an input that is not audio. May be repeated."
             ),
         ),
     ] = None
@@ -41,8 +44,8 @@ class AudioOptions:
         _option(
             "--out",
             metavar="NAME=FILE",
-            help="File of an output, instead of OUT; outputs with the same audio file become its channels, in order. "
-            "May be repeated.",
+            help="File of an output, or of a channel of it (NAME:CHANNEL), instead of OUT; outputs with the same audio "
+            "file become its channels, in order. May be repeated.",
         ),
     ] = None
     raw: Annotated[

@@ -7,6 +7,7 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
+from streaming.audio.channels import OutputChoice
 from streaming.audio.file_stream import stream_arrays, stream_audio
 from streaming.audio.frame_files import add_leading_axes, read_arrays
 from streaming.audio.output_files import OutputRoute
@@ -20,7 +21,7 @@ from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.file_report import FileReport, builtin_snr_db
-from streaming.routing import find_output, is_playable, sound_inputs
+from streaming.routing import find_choice, find_output, is_playable, sound_inputs
 from streaming.terminal.progress import progress
 
 
@@ -57,7 +58,7 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest) -> F
     title = f"{', '.join(source.name for source in sources)} -> {path.name}"
     with progress(title, not target.is_terminal) as advance:
         deadline_s = opened.deadline_s(program.pulse)
-        write = OutputRoute((output,), target)
+        write = OutputRoute((OutputChoice(output),), target)
         result = stream_arrays(program, arrays, write, opened.rate_hz, deadline_s, advance)
     return FileReport(opened, program, result, ", ".join(map(str, sources)), str(path), [output.name])
 
@@ -88,7 +89,7 @@ def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
         result=result,
         source=", ".join(map(str, inputs.paths)),
         target=", ".join(str(route.target.path) for route in routes),
-        outputs=[port.name for route in routes for port in route.ports],
+        outputs=list(dict.fromkeys(output.port.name for route in routes for output in route.outputs)),
         sources=inputs.routed,
         channel=audio.channel,
         snr_db=builtin_snr_db(first.path) if compares and first.is_audio and not first.streamed else None,
@@ -114,12 +115,12 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
         return _named_routes(program, sound_input, audio.out_routes, request)
     fitting = (port for port in program.outputs if is_playable(port, sound_input) == (events is None))
     name = audio.output
-    output = next(fitting, program.outputs[0]) if name is None else find_output(program, name)
+    output = OutputChoice(next(fitting, program.outputs[0])) if name is None else find_choice(program, name)
     if events is not None:
         path = request.target or Path(f"{opened.title}-events.csv")
         source = "sound" if request.read is None else request.read.stem
-        return [OutputRoute((output,), Target.of_events(path, events, source, audio.format_name))]
-    plays = is_playable(output, sound_input)
+        return [_of_frames((output,), Target.of_events(path, events, source, audio.format_name))]
+    plays = is_playable(output.port, sound_input)
     usual = "denoised.wav" if request.model is None else f"{opened.title}-out{'.wav' if plays else '.npy'}"
     path = request.target or Path(usual)
     return [_route((output,), path, sound_input, request)]
@@ -132,32 +133,42 @@ def _named_routes(
 
     Raises InputError: a text is not NAME=FILE, or a file does not fit its outputs
     """
-    ports: dict[str, list[Port]] = {}
+    outputs: dict[str, list[OutputChoice]] = {}
     for text in texts:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise InputError(f"--out {text}: give NAME=FILE, such as speech=speech.wav")
-        ports.setdefault(path, []).append(find_output(program, name))
-    routes = [_route(tuple(those), Path(path), sound_input, request) for path, those in ports.items()]
-    for route in routes:
-        if not route.target.is_audio and len(route.ports) > 1:
-            names = ", ".join(port.name for port in route.ports)
-            raise InputError(
-                f"{route.target.path}: holds the frames of one output, not of {names}; name a file for each"
-            )
-    return routes
+        outputs.setdefault(path, []).append(find_choice(program, name))
+    return [_route(tuple(those), Path(path), sound_input, request) for path, those in outputs.items()]
 
 
-def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
-    """Route outputs to a file. Raises InputError: the file is for audio, and an output is not audio."""
-    usual = "wav" if is_playable(ports[0], sound_input) else "csv"
+def _route(
+    outputs: tuple[OutputChoice, ...], path: Path, sound_input: Port, request: RunRequest
+) -> OutputRoute:
+    """Route outputs to a file. Raises InputError: the file does not fit them."""
+    usual = "wav" if is_playable(outputs[0].port, sound_input) else "csv"
     target = Target.of(path, usual, request.audio.format_name, request.audio.subtype)
-    for port in ports:
-        if target.is_audio and not is_playable(port, sound_input):
+    if not target.is_audio:
+        return _of_frames(outputs, target)
+    for output in outputs:
+        if not is_playable(output.port, sound_input):
             raise InputError(
-                f"{target.name}: output {port.name} is not audio at the rate of the input; write .npy or .csv"
+                f"{target.name}: output {output.name} is not audio at the rate of the input; write .npy or .csv"
             )
-    return OutputRoute(ports, target)
+    return OutputRoute(outputs, target)
+
+
+def _of_frames(outputs: tuple[OutputChoice, ...], target: Target) -> OutputRoute:
+    """Route one output to a file of frames. Raises InputError: there are several, or it is a channel of one."""
+    if len(outputs) > 1:
+        names = ", ".join(output.name for output in outputs)
+        raise InputError(
+            f"{target.path}: holds the frames of one output, not of {names}; name a file for each"
+        )
+    output = outputs[0]
+    if output.channel is not None:
+        raise InputError(f"{target.path}: holds whole frames; give the output {output.port.name}")
+    return OutputRoute(outputs, target)
 
 
 def _with_stdout(target: Target, text: bool) -> Target:

@@ -35,18 +35,20 @@ def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
     )
 
 
-def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
-    """Load a model that streams, with its rate.
+def open_model(path: Path | None, options: ModelOptions, max_channels: int = 1) -> OpenedModel:
+    """Load a model that streams, with its rate; ``max_channels`` as in ``OpenedModel.of``.
 
     Raises PulseError: as ``load_model``, or it does not stream, or has no valid rate
     """
     model = load_model(path, options)
     pulsify_options: PulsifyOptions = {"max_context": options.max_context}
-    return OpenedModel.of(model, options.rate, options.pulse, pulsify_options, builtin=path is None)
+    return OpenedModel.of(
+        model, options.rate, options.pulse, pulsify_options, builtin=path is None, max_channels=max_channels
+    )
 
 
 def open_or_packaged(
-    path: Path | None, options: ModelOptions, program_options: ProgramOptions
+    path: Path | None, options: ModelOptions, program_options: ProgramOptions, max_channels: int = 1
 ) -> OpenedModel:
     """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
     forms = {program_options.weights, program_options.activations}
@@ -55,7 +57,7 @@ def open_or_packaged(
         program = find_packaged_program()
         if program is not None:
             return OpenedModel.of(LoadedModel(program), builtin=True)
-    return open_model(path, options)
+    return open_model(path, options, max_channels)
 
 
 def compile_opened(opened: OpenedModel, options: ProgramOptions, live: bool = False) -> Program:

@@ -17,7 +17,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.audio.audio_formats import is_audio_file
+from streaming.audio.audio_formats import audio_format, is_audio_file
 from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioWriter
 from streaming.audio.frame_files import FramesFile
@@ -69,10 +69,10 @@ class CallSink(Sink):
 
 
 class PcmSink(NotCopyable, Sink):
-    """Writes raw little-endian samples of one output to a byte stream, which stays open.
+    """Writes raw little-endian samples of one output to a byte stream, which stays open; its channels are interleaved.
 
     encoding  u8, s16, s24, s32, f32 or f64
-    output    its name; the first that is sound by default
+    output    its name, or a channel of it, ``name:channel``; the first that is audio by default
     Raises    InputError: no such encoding
     """
 
@@ -82,33 +82,34 @@ class PcmSink(NotCopyable, Sink):
         self._stream = stream
         self._encoding = Encoding.of_name(encoding)
         self._output = output
-        self.clipping = Clipping(1)
-        """The samples that the encoding has clipped so far."""
+        self.clipping: Clipping | None = None
+        """The samples that the encoding has clipped in the last stream; None before the first."""
 
     @asynccontextmanager
     async def open(
         self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
-        name = sound_output(program, self._output).name
+        output = sound_output(program, self._output)
+        clipping = self.clipping = Clipping(len(output.channels))
 
         async def write(outputs: Mapping[str, Array]) -> None:
-            samples = outputs[name].ravel()
+            samples = output.samples(outputs[output.port.name])
             if samples.size:
                 if not self._encoding.floating:
-                    self.clipping.count(samples[:, None])
-                await self._stream.send(self._encoding.encode(samples))
+                    clipping.count(samples)
+                await self._stream.send(self._encoding.encode(samples.ravel()))
 
         yield write
 
 
 class AudioFileSink(NotCopyable, Sink):
-    """Writes one output to an audio file, which appears when the stream has ended without error.
+    """Writes one output, all its channels, to an audio file, which appears when the stream has ended without error.
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
     rate_hz   the rate of the file; by default the source's if it is audio, else the model's
-    output    its name; the first that is sound by default
-    encoding  see ``streaming.audio.files``
-    Raises    InputError: a suffix that is not an audio format
+    output    its name, or a channel of it, ``name:channel``; the first that is audio by default
+    encoding  libsndfile's name, or that of a raw encoding, such as float or s24; the nearest to the source's by default
+    Raises    InputError: a suffix that is not an audio format, or an encoding that it does not have
     """
 
     copy_error_reason = "it writes one file; make another one with another path"
@@ -125,34 +126,34 @@ class AudioFileSink(NotCopyable, Sink):
         self.path = Path(path)
         self._rate_hz = rate_hz
         self._output = output
-        self._encoding = encoding
+        self._encoding = None if encoding is None else audio_format(self.path).parse_encoding(encoding)
 
     @asynccontextmanager
     async def open(
         self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
-        port = sound_output(program, self._output)
+        output = sound_output(program, self._output)
+        port, channels = output.port, len(output.channels)
         made_hz = require_rate(rate_hz) * port.rate
         if made_hz.denominator != 1:
             raise InputError(
                 f"{port.name}: {float(made_hz):g} samples per second; an audio file needs an integer"
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
-        resampler = Resampler(int(made_hz), file_hz)
+        resampler = Resampler(int(made_hz), file_hz, channels)
         pending = PendingArrays()
 
         def write_all(writer: AudioWriter) -> None:
-            samples = np.concatenate(pending.take())[:, None]
-            writer.write(resampler.process(samples))
+            writer.write(resampler.process(np.concatenate(pending.take())))
 
-        writer = AudioWriter(self.path, file_hz, 1, self._encoding)
+        writer = AudioWriter(self.path, file_hz, channels, self._encoding)
         self.clipping = writer.clipping
         with writer:
 
             async def write(outputs: Mapping[str, Array]) -> None:
-                samples = outputs[port.name].ravel()
+                samples = output.samples(outputs[port.name])
                 if samples.size:
-                    pending.add(samples, samples.size)
+                    pending.add(samples, len(samples))
                 if pending.size >= BATCH_S * made_hz:
                     await anyio.to_thread.run_sync(write_all, writer)
 

@@ -159,13 +159,15 @@ def _audio_blocks(
     """
     ports = sound_inputs(program)
     choice = channels_of_source(program, ports, source.channels, channel)
-    resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
+    ends = np.cumsum([port.channels for port in ports])
+    resampler = Resampler(source.rate_hz, require_rate(rate_hz), int(ends[-1]), source.quality)
 
     def shape(samples: Samples) -> InputBlock:
-        return {port.name: port.shape_sound(samples[:, index]) for index, port in enumerate(ports)}
+        parts = np.split(samples, ends[:-1], axis=1)
+        return {port.name: port.shape_sound(part) for port, part in zip(ports, parts)}
 
     def convert(block: Samples) -> InputBlock:
-        return shape(resampler.process(block if len(ports) > 1 else choice.select(block)))
+        return shape(resampler.process(block if ends[-1] > 1 else choice.select(block)))
 
     async def blocks() -> AsyncGenerator[InputBlock]:
         audio = source.blocks()

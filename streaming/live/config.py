@@ -21,8 +21,8 @@ class StreamConfig:
     rate_in_hz, rate_out_hz  the rates of the devices
     channels_in              the channels of the input device
     channels_out             the channels of the output device; 0 if nothing is played
-    channels                 the channels that a model with one audio input takes
-    input_channels           the device channel of each input, in order, for a model with several inputs
+    channels                 the channels that a model with one input channel takes
+    input_channels           the device's channel for each input channel, in order, for a model with several
     block_frames             device frames in a block; 0 if unknown or variable
     two_clocks               whether input and output are devices with their own clocks
     """
@@ -77,7 +77,8 @@ class EngineConfig:
     policy          one of ``streaming.policies.DEVICE_POLICIES``
     headroom_s      the time a worker may take to respond, rounded up to whole blocks; 5 ms if None
     quality         resampling quality: ``low``, ``medium`` or ``high``
-    output          the name of the output to play; the first that is sound if None
+    output          the name of the output to play, or of a channel of it, ``name:channel``; if None the first that is
+                    sound
     records         whether Python also gets all outputs of each pulse
     reserve_frames  the minimum delay of the audio, in frames of the model, for longer delays of other programs
     virtual_clock   whether ``Pipeline.set_time`` sets the time

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
-from streaming.audio.channels import Channels
+from pulse.support.wording import spell
+from streaming.audio.channels import Channels, InputChannel, input_channels
 from streaming.hosts.host import Endpoint, Host
 from streaming.live.instances import live_inputs
 from streaming.routing import Route, channels_in_order
@@ -17,8 +18,8 @@ class InputRouting:
 
     source    the input device
     requested  the device as requested by the user; None: the default device
-    channels  the channels of a model with one audio input
-    input_channels  the channel of each input, in order, for a model with several
+    channels  the channels of a model with one input channel
+    input_channels  the device's channel for each input channel of a model with several
     """
 
     source: Endpoint
@@ -36,12 +37,25 @@ def route_inputs(
     channels  its channels, for a model with one audio input
     Raises    InputError: no such input, device or channel; DeviceError: the devices cannot be listed
     """
-    title, names = program.model.title, [port.name for port in live_inputs(program)]
+    title, inputs = program.model.title, input_channels(live_inputs(program))
+    names = [channel.name for channel in inputs]
     route_of = {route.name: route for route in routes}
+    ports = [channel.port.name for channel in inputs]
     for name in route_of:
-        if name not in names:
-            raise InputError(f"{title}: has no audio input {name!r}; its audio inputs are {', '.join(names)}")
-    endpoints = {name: _endpoint(host, device, route_of.get(name, Route(name, ""))) for name in names}
+        if name not in (*names, *ports):
+            raise InputError(
+                f"{title}: has no audio input {name!r}; its audio inputs are "
+                f"{', '.join(dict.fromkeys((*ports, *names)))}"
+            )
+    endpoints: dict[str, tuple[Endpoint, str | int | None, int | None]] = {}
+    for channel in inputs:
+        route = route_of.get(channel.name) or route_of.get(channel.port.name) or Route(channel.name, "")
+        endpoints[channel.name] = _endpoint(host, device, route)
+        if route.name not in names and endpoints[channel.name][2] is not None:
+            raise InputError(
+                f"{route}: {route.name} takes {channel.port.channels} channels; give the device alone, or the channel "
+                f"of each, such as {spell('routes', {channel.name: f'{route.source}:{channel.index}'})}"
+            )
     source, device, _ = endpoints[names[0]]
     for name, (other, _, _) in endpoints.items():
         if other != source:
@@ -55,11 +69,15 @@ def route_inputs(
             f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
             "give the channel of each after its device, such as usb:0"
         )
-    return InputRouting(source, device, channels, _channels(host, title, names, source, channel_of))
+    return InputRouting(source, device, channels, _channels(host, title, inputs, source, channel_of))
 
 
 def _channels(
-    host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
+    host: Host,
+    title: str,
+    inputs: Sequence[InputChannel],
+    source: Endpoint,
+    channel_of: Mapping[str, int | None],
 ) -> tuple[int, ...]:
     """Return the channel of each input: as given, or in the order of the inputs.
 
@@ -67,9 +85,9 @@ def _channels(
     """
     numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
-        channels = source.channels if host.is_finite else min(source.channels, len(names))
-        channels_in_order(title, names, source.name, channels)
-        return tuple(range(len(names)))
+        channels = source.channels if host.is_finite else min(source.channels, len(inputs))
+        channels_in_order(title, inputs, source.name, channels)
+        return tuple(range(len(inputs)))
     missing = [name for name, channel in channel_of.items() if channel is None]
     if missing:
         raise InputError(

@@ -1,27 +1,32 @@
 """Instances: the states of one program, one for each stream of a pipeline, and their structs for compiled code."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.interface import Port
+from pulse.interface import MAX_CHANNELS, Port
+from pulse.jit.rows.fields import FLOAT_BYTES
+from pulse.ops.clock import frames_at
 from pulse.program.machine.packed import PackedCall, pack
 from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
+from pulse.program.table.memory import align
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.not_copyable import NotCopyable
-from streaming.native.control_block import Instance
+from streaming.audio.channels import InputChannel, OutputChoice
+from streaming.native.control_block import Instance, Sound
 
 
 class Instances(NotCopyable):
     """The states of a program, one for each stream.
 
     program     a program whose streaming inputs are sound
-    sound       the output to play; None for none
+    sound       what to play of its outputs; None for nothing
     constants   the inputs that do not stream, by name
     delay       the delay of the audio in frames, the model's own delay included
     Raises      InputError: another input streams, or the delay is too short
@@ -30,43 +35,62 @@ class Instances(NotCopyable):
     copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
-        self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int
+        self,
+        program: Program,
+        streams: int,
+        sound: OutputChoice | None,
+        constants: Mapping[str, Array],
+        delay: int,
     ) -> None:
         self.program = program
         self.inputs = live_inputs(program)
         self.sound = sound
+        sizes = [align(prod(port.shape) * FLOAT_BYTES) // FLOAT_BYTES for port in self.inputs]
+        self._slot_offsets = [sum(sizes[:index]) for index in range(len(sizes))]
+        self.slot_floats = sum(sizes)
+        """The size of the packed inputs of one stream."""
         self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
         for state in self.states:
             state.stops_at_faults = False
         self.packed = [_pack(state) for state in self.states]
         self.native = all(isinstance(state, NativeState) for state in self.states)
-        conversion_delay = sound.delay if sound is not None else 0
+        conversion_delay = sound.port.delay if sound is not None else 0
         if delay < conversion_delay:
             raise InputError(
                 f"{program.model.title}: delays the audio by {conversion_delay} frames, "
                 f"but the pipeline reserves {delay}; start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
-        self._lines = np.zeros((streams, max(delay - conversion_delay, 1)), np.float32)
-        self._sound = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
         memory = Instance.new(streams)
         self.memory = memory.words
         """The memory of the ``Instance`` structs."""
         self.structs = [memory[index] for index in range(streams)]
-        tensor = None if sound is None else next(t for t in self.packed[0].outputs if t.name == sound.name)
+        channels = 0 if sound is None else len(sound.channels)
+        self._sounds = Sound.new(max(streams * channels, 1))
+        self._samples = np.zeros((streams, channels, program.pulse), np.float32)
+        self._delay_lines = np.zeros((streams, channels, max(delay - conversion_delay, 1)), np.float32)
         for index, instance in enumerate(self.structs):
             instance.packed = self.packed[index].call.address
             instance.slot_out = self._outputs[index].ctypes.data
-            instance.sound_offset_bytes = 0 if tensor is None else tensor.offset
-            instance.sound_out = self._sound[index].ctypes.data
-            instance.delay_left_frames = conversion_delay
-            instance.delay_line = self._lines[index].ctypes.data
-            instance.delay_line_frames = delay - conversion_delay
+            instance.sounds = self._sounds[index * channels].address
+            instance.delay_left_frames = instance.delay_frames = conversion_delay
             instance.memory = self._memories[index].ctypes.data
             instance.memory_bytes = self._memories[index].size
             instance.max_pulses = UNBOUNDED if program.limit is None else program.limit // program.pulse
-            instance.delay_frames = conversion_delay
+            if sound is not None:
+                self._set_up_sounds(index, sound, delay - conversion_delay)
+
+    def _set_up_sounds(self, stream: int, choice: OutputChoice, added_delay_frames: int) -> None:
+        """Set up the played channels of a stream."""
+        tensor = next(t for t in self.packed[stream].outputs if t.name == choice.port.name)
+        for index, channel in enumerate(choice.channels):
+            sound = self._sounds[stream * len(choice.channels) + index]
+            start, sound.step = choice.port.sound_layout(channel)
+            sound.source = self._outputs[stream].ctypes.data + tensor.offset + start * FLOAT_BYTES
+            sound.samples = self._samples[stream, index].ctypes.data
+            sound.delay_line = self._delay_lines[stream, index].ctypes.data
+            sound.delay_line_frames = added_delay_frames
 
     @property
     def address(self) -> int:
@@ -136,18 +160,27 @@ class Instances(NotCopyable):
             for fault in state.faults
         ]
 
-    def model_inputs(self, slots: NDArray[np.float32]) -> dict[str, Array]:
-        """Shape the samples of a stream, [inputs, frames], as the model's inputs take them."""
-        return {port.name: port.shape_sound(slot) for port, slot in zip(self.inputs, slots)}
+    def slot_layout(self, channel: InputChannel) -> tuple[int, int]:
+        """Return the index of a channel's first value in the packed inputs, and the step to its next one."""
+        start, step = channel.port.sound_layout(channel.index)
+        return self._slot_offsets[self.inputs.index(channel.port)] + start, step
+
+    def model_inputs(self, slots: NDArray[np.float32], frames: int) -> dict[str, Array]:
+        """Return the first frames of a stream's packed inputs as the model's inputs."""
+        arrays = {
+            port.name: slots[offset : offset + prod(port.shape)].reshape(port.shape)
+            for port, offset in zip(self.inputs, self._slot_offsets)
+        }
+        return {port.name: frames_at(arrays[port.name], port.axis or 0, 0, frames) for port in self.inputs}
 
     def run(self, slots: NDArray[np.float32]) -> int:
-        """Run a pulse in Python, for programs that are not compiled: [streams, inputs, frames] into the packed outputs.
+        """Run a pulse in Python, for programs that are not compiled: packed inputs of streams into packed outputs.
 
         Returns the number of values for which a node had no result.
         """
         faults = 0
         for index, state in enumerate(self.states):
-            results = state.step(self.model_inputs(slots[index]))
+            results = state.step(self.model_inputs(slots[index], self.program.pulse))
             faults += state.take_faults()
             for tensor in self.packed[index].outputs:
                 tensor.view(self._outputs[index])[...] = results[tensor.name]
@@ -170,12 +203,12 @@ def _pack(state: State) -> PackedCall:
 def live_inputs(program: Program) -> list[Port]:
     """Return the audio inputs of a model, in order. Raises InputError: an input other than sound streams."""
     streaming = [port for port in program.inputs if port.streams]
-    if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
+    if streaming and all(port.channels and port.frames == program.pulse for port in streaming):
         return streaming
     port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
         f"{program.model.title}: takes {port_texts}, not sound; in a live run all inputs that stream are sound, "
-        "float32, of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
+        f"float32, of one to {MAX_CHANNELS} channels: a recipe adds the stages before such a model, see docs/recipes.md"
     )
 
 

@@ -14,6 +14,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import input_channels
 from streaming.hosts.host import Host
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.config import EngineConfig
@@ -72,7 +73,7 @@ class Live(NotCopyable):
             raise InputError(f"reconnect {reconnect!r}: give 'keep', 'reset' or None")
         self.plan, self.realtime = plan, realtime
         self.host = PortAudio() if host is None else host
-        self.devices = PlannedDevices(self.host, plan, program)
+        self.devices = PlannedDevices(self.host, plan, program, engine_config.output)
         engine_config = replace(engine_config, virtual_clock=self.host.virtual_clock)
         self.pipeline = Pipeline(program, self.devices.stream_config, engine_config, constants)
         self.pipeline.set_time(round(self._now_s() * 1e9))
@@ -140,8 +141,8 @@ class Live(NotCopyable):
         choice = config.channels
         channels = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if config.input_channels:
-            inputs = zip(self.pipeline.instances.inputs, config.input_channels)
-            channels = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
+            inputs = zip(input_channels(self.pipeline.instances.inputs), config.input_channels)
+            channels = ", ".join(f"{channel.name} takes channel {number}" for channel, number in inputs)
         return Setup(
             model=program.model.title,
             backend=program.backend,

@@ -59,7 +59,7 @@ class Outputs:
             )
             output_trim.check_end(pulses_run * pulse + remaining_frames)
             results = state.flush(
-                instances.model_inputs(self._pipeline.memory.slots[index, :, :remaining_frames]),
+                instances.model_inputs(self._pipeline.memory.slots[index], remaining_frames),
                 complete=True,
             )
             control.faults += state.take_faults()

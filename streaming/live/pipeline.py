@@ -10,6 +10,7 @@ from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from pulse.support.wording import spell
+from streaming.audio.channels import input_channels
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs
 from streaming.live.pipeline_memory import PipelineMemory
@@ -66,9 +67,10 @@ class Pipeline(NotCopyable):
         self.constants = dict(constants or {})
         self.stream_count = stream_config.stream_count
         sources = live_inputs(program)
-        if len(sources) != max(len(stream_config.input_channels), 1):
+        inputs = input_channels(sources)
+        if len(inputs) != max(len(stream_config.input_channels), 1):
             raise InputError(
-                f"{program.model.title}: its audio inputs are {', '.join(port.name for port in sources)}; give a "
+                f"{program.model.title}: its audio inputs are {', '.join(channel.name for channel in inputs)}; give a "
                 "StreamConfig with a channel for each"
             )
         sound = (
@@ -79,7 +81,7 @@ class Pipeline(NotCopyable):
                 f"{program.model.title}: no output is audio at the rate of its input, so there is nothing to play; "
                 "omit the output device, and take the frames"
             )
-        self.model_delay_frames = max(sound.delay if sound else 0, engine_config.reserve_frames)
+        self.model_delay_frames = max(sound.port.delay if sound else 0, engine_config.reserve_frames)
         """The delay of the sound in frames of the model, the reserve included."""
         self._instances = Instances(
             program, self.stream_count, sound, self.constants, self.model_delay_frames
@@ -98,7 +100,11 @@ class Pipeline(NotCopyable):
         self.require_threads(program, engine_config)
         self._events: list[NativeEvent] = []
         self.resamplers = Resamplers(
-            stream_config, self.stream_count, program.pulse, engine_config.quality, len(sources)
+            stream_config,
+            program.pulse,
+            engine_config.quality,
+            self.stream_count * len(inputs),
+            self.stream_count * (len(sound.channels) if sound else 0),
         )
         self.schedule = self.resamplers.timing.plan_delay(
             engine_config.headroom_s, engine_config.engine == "worker", stream_config.two_clocks

@@ -1,16 +1,17 @@
 """PipelineMemory: the arrays to which the addresses in a pipeline's control block point."""
 
 from dataclasses import field
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.jit.language.structs import S
-from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.powers import next_power_of_two
 from pulse.support.record import record
+from streaming.audio.channels import InputChannel, input_channels
 from streaming.live.config import ENGINES, EngineConfig, StreamConfig
 from streaming.live.delay import PlannedDelay
 from streaming.live.instances import Instances
@@ -21,7 +22,7 @@ from streaming.native.control_block import (
     ControlBlock,
     Gains,
     StreamInput,
-    StreamMemory,
+    StreamOutput,
 )
 from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram
@@ -56,7 +57,7 @@ class PipelineMemory(NotCopyable):
     model_delay_frames  the delay of the audio, in frames of the model
     input_ring   the input ring; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
-    slots        the pulse being computed: the samples of each stream and input, as in a packed pulse
+    slots        the pulse being computed: the packed inputs of each stream
     gains        the gains of model and bypass
     records      outputs for Python, as bytes
     histograms   the times of pulses and callbacks
@@ -88,9 +89,9 @@ class PipelineMemory(NotCopyable):
         )
         self.input_ring = self._floats(in_frames, config.channels_in)
         self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
-        self._inputs = len(instances.inputs)
-        block = self._floats(self._streams, self._inputs, align(4 * self._pulse) // 4)
-        self.slots = block[:, :, : self._pulse]
+        self._inputs = input_channels(instances.inputs)
+        self._outputs = 0 if instances.sound is None else len(instances.sound.channels)
+        self.slots = self._floats(self._streams, instances.slot_floats)
         self.gains = self._keep(Gains.new())
         self.gains.model = self.gains.wanted_model = self.gains.next_model = 1.0
         record_bytes = RECORD_HEADER_BYTES + self._streams * instances.output_bytes
@@ -124,7 +125,8 @@ class PipelineMemory(NotCopyable):
         control.in_channels = config.channels_in
         control.out_channels = config.channels_out
         control.stream_count = self._streams
-        control.input_count = self._inputs
+        control.input_count = len(self._inputs)
+        control.output_count = self._outputs
         control.pulse_frames = self._pulse
         control.rate_hz = config.rate_hz
         control.rate_in_hz = config.rate_in_hz
@@ -163,30 +165,46 @@ class PipelineMemory(NotCopyable):
         control.planned_block_frames = headroom if headroom and not config.block_frames else -1
 
     def _set_up_streams(self) -> None:
-        config, resamplers, control = self._config, self._resamplers, self.control_block
-        streams = self._keep(StreamMemory.new(self._streams))
-        inputs = self._keep(StreamInput.new(self._streams * self._inputs))
-        lines = self._floats(self._streams, max(self._model_delay_frames, 1))
-        dry = self._floats(self._streams, self._pulse)
-        for stream_index in range(self._streams):
-            for index in range(self._inputs):
-                source = inputs[stream_index * self._inputs + index]
-                source.channel = (
-                    config.input_channels[index] if config.input_channels else self._channel(stream_index)
-                )
-                source.slot = self.slots[stream_index, index].ctypes.data
-                if resamplers.inputs:
-                    source.resampler = resamplers.inputs[stream_index * self._inputs + index].address
-            stream = streams[stream_index]
-            stream.slots = self.slots[stream_index].ctypes.data
-            stream.out_resampler = resamplers.outputs[stream_index].address if resamplers.outputs else 0
-            stream.dry, stream.dry_delay_line = dry[stream_index].ctypes.data, lines[stream_index].ctypes.data
-            stream.dry_frames = self._model_delay_frames
-        control.streams, control.inputs = streams.address, inputs.address
+        control = self.control_block
+        control.slots, control.slot_bytes = self.slots.ctypes.data, self.slots.strides[0]
+        self._set_up_inputs()
+        self._set_up_outputs()
         control.instances = self._instances.address
         control.filled_frames, control.gains = self._schedule.preroll_model_frames, self.gains.address
-        control.piece_frames = resamplers.largest
-        control.scratch = self._floats(resamplers.largest).ctypes.data
+        control.piece_frames = self._resamplers.largest
+        control.scratch = self._floats(self._resamplers.largest).ctypes.data
+
+    def _set_up_inputs(self) -> None:
+        config, resamplers, count = self._config, self._resamplers.inputs, len(self._inputs)
+        inputs = self._keep(StreamInput.new(self._streams * count))
+        for stream, (index, channel) in product(range(self._streams), enumerate(self._inputs)):
+            source = inputs[stream * count + index]
+            source.channel = config.input_channels[index] if config.input_channels else self._channel(stream)
+            source.slot, source.step = self._slot(stream, channel)
+            if resamplers:
+                source.resampler = resamplers[stream * count + index].address
+        self.control_block.inputs = inputs.address
+
+    def _set_up_outputs(self) -> None:
+        """Set up the played channels; bypass plays the channels of the first input, the last one if there are fewer."""
+        count, resamplers = self._outputs, self._resamplers.outputs
+        outputs = self._keep(StreamOutput.new(max(self._streams * count, 1)))
+        lines = self._floats(self._streams, count, max(self._model_delay_frames, 1))
+        dry = self._floats(self._streams, count, self._pulse)
+        first = input_channels(self._instances.inputs[:1])
+        for stream, index in product(range(self._streams), range(count)):
+            output = outputs[stream * count + index]
+            output.resampler = resamplers[stream * count + index].address if resamplers else 0
+            output.dry_slot, output.dry_step = self._slot(stream, first[min(index, len(first) - 1)])
+            output.dry = dry[stream, index].ctypes.data
+            output.dry_delay_line = lines[stream, index].ctypes.data
+            output.dry_frames = self._model_delay_frames
+        self.control_block.outputs = outputs.address
+
+    def _slot(self, stream: int, channel: InputChannel) -> tuple[int, int]:
+        """Return the address of the first sample of a channel in the slots, and the elements to the next one."""
+        start, step = self._instances.slot_layout(channel)
+        return self.slots[stream, start:].ctypes.data, step
 
     def _channel(self, stream: int) -> int:
         """Return the device channel of a stream of a model with one audio input, or ``MEAN_OF_CHANNELS``."""

@@ -3,16 +3,17 @@
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
-from streaming.audio.channels import Channels
+from streaming.audio.channels import Channels, OutputChoice
 from streaming.errors import DeviceError
 from streaming.hosts.host import DeviceStream, Endpoint, Finished, Host, StreamRequest
 from streaming.live.config import StreamConfig
 from streaming.live.input_routing import route_inputs
+from streaming.live.instances import live_inputs
 from streaming.live.pipeline import Pipeline
-from streaming.routing import Route
+from streaming.routing import Route, playable_output
 
 MAX_DEVICE_CHANNELS = 2
-"""Maximum number of a device's channels that are used for a model with fewer."""
+"""Maximum number of a device's channels that are used for a model with one."""
 TEARDOWN_TIMEOUT_S = 2.0
 """A device that does not stop within this many seconds is abandoned."""
 
@@ -25,7 +26,7 @@ class Plan:
     input, output   a device's number or a part of its name; the system's default if None
     play            whether to play sound
     channels        the input channels to take: the mean of the first two, one, or one stream for each; for a
-                    model with one audio input
+                    model with one input channel
     routes          the sources of inputs, by name; without them, the channels of ``input`` in the order of the inputs
     device_rate_hz  the rate of the devices; their default if None
     block_frames    device frames in a block; as many as a pulse if None; 0 lets the device choose
@@ -55,10 +56,11 @@ class PlannedDevices:
     """The devices of a plan, and the open streams on them.
 
     program  the program to feed
-    Raises   InputError, DeviceError: no such device or channel
+    output   the output to play, as in ``EngineConfig``
+    Raises   InputError, DeviceError: no such device, channel or output
     """
 
-    def __init__(self, host: Host, plan: Plan, program: Program) -> None:
+    def __init__(self, host: Host, plan: Plan, program: Program, output: str | None = None) -> None:
         self._host, self._plan = host, plan
         routing = route_inputs(host, plan.input, plan.channels, plan.routes, program)
         self.source = routing.source
@@ -69,14 +71,10 @@ class PlannedDevices:
             max(routing.input_channels) + 1 if routing.input_channels else _channels_in(channels, self.source)
         )
         streams = 1 if routing.input_channels else channels.count_streams(channels_in)
-        channels_out = (
-            0 if self.target is None else min(max(streams, MAX_DEVICE_CHANNELS), self.target.channels)
-        )
-        if channels_out and streams > channels_out:
-            raise InputError(
-                f"{streams} streams for {channels_out} channels of {self.target.name if self.target else ''}: choose "
-                "another output device, or one channel, or mix"
-            )
+        channels_out = 0
+        if self.target is not None:
+            played = playable_output(program, live_inputs(program)[0], output)
+            channels_out = _channels_out(self.target, streams, played, host.is_finite)
         rate = plan.device_rate_hz or self._default_rate()
         frames = plan.block_frames
         if frames is None:
@@ -169,3 +167,25 @@ def _channels_in(channels: Channels, source: Endpoint) -> int:
         return min(source.channels, MAX_DEVICE_CHANNELS)
     channels.count_streams(source.channels)
     return channels.index + 1
+
+
+def _channels_out(target: Endpoint, streams: int, played: OutputChoice | None, is_file: bool) -> int:
+    """Return the number of channels to open: one for each that is played, two for a single one.
+
+    Raises InputError: the device has fewer; a file gets as many as are played
+    """
+    channels = 1 if played is None else len(played.channels)
+    if is_file and channels > 1:
+        return streams * channels
+    if streams * channels <= target.channels:
+        return min(max(streams * channels, MAX_DEVICE_CHANNELS), target.channels)
+    if streams > 1:
+        raise InputError(
+            f"{streams} streams for {target.channels} channels of {target.name}: choose another output device, or one "
+            "channel, or mix"
+        )
+    name = "" if played is None else played.port.name
+    raise InputError(
+        f"{name} has {channels} channels, but {target.name} plays {target.channels}: choose another output device, or "
+        f"play one channel: {name}:0"
+    )

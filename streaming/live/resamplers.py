@@ -11,7 +11,7 @@ MAX_RESAMPLED_FRAMES = 4096
 
 
 class Resamplers:
-    """The resamplers of a pipeline: one for each input of each stream, and one for the output of each stream.
+    """The resamplers of a pipeline: one for each channel of the inputs and of the played output of each stream.
 
     There are none if rates are equal and there is one clock.
 
@@ -21,7 +21,7 @@ class Resamplers:
     """
 
     def __init__(
-        self, config: StreamConfig, streams: int, pulse_frames: int, quality: str, inputs: int = 1
+        self, config: StreamConfig, pulse_frames: int, quality: str, inputs: int = 1, outputs: int = 1
     ) -> None:
         self._config = config
         self._pulse_frames = pulse_frames
@@ -32,12 +32,12 @@ class Resamplers:
 
         differs = config.two_clocks or config.rate_out_hz != config.rate_hz
         self.inputs = (
-            new_resamplers(config.rate_in_hz, config.rate_hz, streams * inputs)
+            new_resamplers(config.rate_in_hz, config.rate_hz, inputs)
             if config.rate_in_hz != config.rate_hz
             else []
         )
         self.outputs = (
-            new_resamplers(config.rate_hz, config.rate_out_hz, streams)
+            new_resamplers(config.rate_hz, config.rate_out_hz, outputs)
             if config.channels_out and differs
             else []
         )

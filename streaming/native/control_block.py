@@ -56,9 +56,12 @@ class ControlBlock(Struct):
     out_ring_frames        a power of two
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
     arrivals, arrival_count  address of the arrivals, and their number, a power of two
-    streams, stream_count  address of the first stream, and the number of streams, which run side by side
+    slots, slot_bytes      address of the packed inputs of the first stream, and the bytes of each stream's
+    stream_count           the number of streams, which run side by side
     inputs                 address of the first input of the first stream
-    input_count            the number of audio inputs of each stream
+    input_count            the number of input channels of each stream
+    outputs                address of the first output of the first stream
+    output_count           the number of channels that each stream plays
     pulse_frames           the model's frames in each pulse
     max_output_frames      the most frames that a pulse adds to the output ring
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
@@ -154,10 +157,13 @@ class ControlBlock(Struct):
     played_ring: int
     arrivals: int
     arrival_count: int
-    streams: int
+    slots: int
+    slot_bytes: int
     stream_count: int
     inputs: int
     input_count: int
+    outputs: int
+    output_count: int
     pulse_frames: int
     max_output_frames: int
     deadline_ns: int
@@ -238,30 +244,33 @@ class ControlBlock(Struct):
 
 
 class StreamInput(Struct):
-    """One of the ``input_count`` inputs of a stream.
+    """One of the ``input_count`` input channels of a stream.
 
     channel    index of the device's channel
-    slot       address of the f32 [pulse_frames] that the model reads
+    slot       address of the first f32 of the [pulse_frames] that the model reads
+    step       elements from one frame in the slot to the next
     resampler  address of a ``ResamplerState``; 0: the rates are equal
     """
 
     channel: int
     slot: int
+    step: int
     resampler: int
 
 
-class StreamMemory(Struct):
-    """The memory of a stream beside its programs: the slots of its inputs, and the first input, which is mixed in.
+class StreamOutput(Struct):
+    """One of the ``output_count`` played channels of a stream, and the input channel that is mixed into it.
 
-    slots                       address of the slot of its first input; the others follow
-    out_resampler               address of a ``ResamplerState``; 0: the rates are equal
-    dry                         address of the f32 [pulse_frames] of the unprocessed first input
+    resampler                   address of a ``ResamplerState``; 0: the rates are equal
+    dry_slot, dry_step          address of the first f32 of the unprocessed input, and elements between its frames
+    dry                         address of the f32 [pulse_frames] of this input, delayed
     dry_delay_line, dry_frames  address of f32 [dry_frames], which delays it as the model does its sound
     dry_index                   the next position in ``dry_delay_line``
     """
 
-    slots: int
-    out_resampler: int
+    resampler: int
+    dry_slot: int
+    dry_step: int
     dry: int
     dry_delay_line: int
     dry_frames: int
@@ -273,11 +282,8 @@ class Instance(Struct):
 
     packed              address of the ``MachineCall``
     slot_out            address of the packed outputs
-    sound_offset_bytes  where the sound begins in the outputs
-    sound_out           address of f32 [pulse_frames]: the part of it that is played
+    sounds              address of the first of ``output_count`` played channels
     delay_left_frames   the part of ``delay_frames`` that is still to come
-    delay_line, delay_line_frames  address of f32 [delay_line_frames], which equalises the delays of programs
-    delay_line_index    the next position in ``delay_line``
     memory, memory_bytes  address of the state, and its bytes
     pulses_run          pulses that the state has run
     max_pulses          the most pulses that it may run
@@ -286,17 +292,31 @@ class Instance(Struct):
 
     packed: int = starts_line()
     slot_out: int
-    sound_offset_bytes: int
-    sound_out: int
+    sounds: int
     delay_left_frames: int
-    delay_line: int
-    delay_line_frames: int
-    delay_line_index: int
     memory: int
     memory_bytes: int
     pulses_run: int
     max_pulses: int
     delay_frames: int
+
+
+class Sound(Struct):
+    """A played channel of an instance.
+
+    source              address of its first f32 in the packed outputs
+    step                elements from one frame there to the next
+    samples             address of f32 [pulse_frames]: what is played
+    delay_line, delay_line_frames  address of f32 [delay_line_frames], which equalises the delays of programs
+    delay_line_index    the next position in ``delay_line``
+    """
+
+    source: int
+    step: int
+    samples: int
+    delay_line: int
+    delay_line_frames: int
+    delay_line_index: int
 
 
 class ArrivalTime(Struct):
@@ -339,8 +359,8 @@ class RecordHeader(Struct):
 
 
 RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))
-control_at, streams_at, inputs_at = struct_at(ControlBlock), struct_at(StreamMemory), struct_at(StreamInput)
-instances_at, arrivals_at = struct_at(Instance), struct_at(ArrivalTime)
+control_at, inputs_at, outputs_at = struct_at(ControlBlock), struct_at(StreamInput), struct_at(StreamOutput)
+instances_at, sounds_at, arrivals_at = struct_at(Instance), struct_at(Sound), struct_at(ArrivalTime)
 gains_at, header_at = struct_at(Gains), struct_at(RecordHeader)
 
 IN_CALLBACK, ON_WORKER = range(2)

@@ -2,46 +2,39 @@
 
 from pulse.jit.language.address import bytes_at, floats_at
 from pulse.jit.language.atomics import store
-from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
+from pulse.jit.language.raw import as_u8, fill_bytes
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.machine.packed import packed_call_at, packed_step, take_faults
-from streaming.native.control_block import ControlBlock, instances_at, streams_at
+from streaming.native.control_block import ControlBlock, instances_at, sounds_at
 from streaming.native.device_side import now_ns
 from streaming.native.histogram import count_time, histogram_at
-from streaming.native.mixing import cross_fade, delay
+from streaming.native.mixing import copy_samples, cross_fade, delay
 
 
 @device
 def run_instances(control: ControlBlock, instances: int) -> None:
     """Run one pulse of the model for every stream; the frames of the model's delay become silence."""
-    pulse, sound = control.pulse_frames, control.out_channels > 0
+    pulse = control.pulse_frames
     for s in range(control.stream_count):
         instance = instances_at(instances)[s]
         call = packed_call_at(instance.packed)
-        packed_step(call, streams_at(control.streams)[s].slots, instance.slot_out)
+        packed_step(call, control.slots + s * control.slot_bytes, instance.slot_out)
         faults = take_faults(call)
         if instances == control.instances:
             control.faults += faults
         instance.pulses_run += 1
-        if sound:
-            sound_out = floats_at(instance.sound_out)
-            move_bytes(
-                as_u8(sound_out),
-                bytes_at(instance.slot_out + instance.sound_offset_bytes),
-                pulse * FLOAT_BYTES,
-            )
-            invalid = min(instance.delay_left_frames, pulse)
+        invalid = min(instance.delay_left_frames, pulse)
+        for channel in range(control.output_count):
+            sound = sounds_at(instance.sounds)[channel]
+            samples = floats_at(sound.samples)
+            copy_samples(samples, 1, floats_at(sound.source), sound.step, pulse)
             if invalid > 0:
-                fill_bytes(as_u8(sound_out), 0, invalid * FLOAT_BYTES)
-                instance.delay_left_frames -= invalid
-            instance.delay_line_index = delay(
-                sound_out,
-                pulse,
-                floats_at(instance.delay_line),
-                instance.delay_line_frames,
-                instance.delay_line_index,
+                fill_bytes(as_u8(samples), 0, invalid * FLOAT_BYTES)
+            sound.delay_line_index = delay(
+                samples, pulse, floats_at(sound.delay_line), sound.delay_line_frames, sound.delay_line_index
             )
+        instance.delay_left_frames -= max(invalid, 0)
 
 
 @device
@@ -50,7 +43,9 @@ def silence_instances(control: ControlBlock) -> None:
     for s in range(control.stream_count):
         instance = instances_at(control.instances)[s]
         fill_bytes(bytes_at(instance.slot_out), 0, control.output_bytes)
-        fill_bytes(bytes_at(instance.sound_out), 0, control.pulse_frames * FLOAT_BYTES)
+        for channel in range(control.output_count):
+            sound = sounds_at(instance.sounds)[channel]
+            fill_bytes(bytes_at(sound.samples), 0, control.pulse_frames * FLOAT_BYTES)
 
 
 @device
@@ -59,11 +54,15 @@ def change_instances(control: ControlBlock) -> None:
     control.priming -= 1
     if control.priming > 0:
         return
-    if control.out_channels > 0:
-        for s in range(control.stream_count):
-            old = instances_at(control.instances)[s]
-            new = instances_at(control.next_instances)[s]
-            cross_fade(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse_frames)
+    for s in range(control.stream_count):
+        old = instances_at(control.instances)[s]
+        new = instances_at(control.next_instances)[s]
+        for channel in range(control.output_count):
+            cross_fade(
+                floats_at(sounds_at(new.sounds)[channel].samples),
+                floats_at(sounds_at(old.sounds)[channel].samples),
+                control.pulse_frames,
+            )
     control.instances = control.next_instances
     store(control, "next_instances", 0)  # after the other: Python reads this one first
 

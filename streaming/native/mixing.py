@@ -9,17 +9,25 @@ MEAN_OF_CHANNELS = -1
 
 
 @device
-def copy_channel(target: Pointer, source: Pointer, channels: int, channel: int, frames: int) -> None:
-    """Copy one channel of interleaved frames, or the mean of all."""
+def copy_samples(target: Pointer, target_step: int, source: Pointer, source_step: int, count: int) -> None:
+    """Copy samples that are ``source_step`` elements apart to places that are ``target_step`` elements apart."""
+    for i in range(count):
+        target[i * target_step] = source[i * source_step]
+
+
+@device
+def copy_channel(
+    target: Pointer, step: int, source: Pointer, channels: int, channel: int, frames: int
+) -> None:
+    """Copy one channel of interleaved frames, or the mean of all, to places that are ``step`` elements apart."""
     if channel >= 0:
-        for i in range(frames):
-            target[i] = source[i * channels + channel]
+        copy_samples(target, step, source + channel, channels, frames)
         return
     for i in range(frames):
         total = source[i * channels]
         for other in range(1, channels):
             total += source[i * channels + other]
-        target[i] = total / channels
+        target[i * step] = total / channels
 
 
 @device

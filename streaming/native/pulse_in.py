@@ -10,11 +10,13 @@ from streaming.native.resample import feed, missing_frames, produce, ready_outpu
 
 
 @device
-def gather(control: ControlBlock, source: StreamInput, target: Pointer, frames: int) -> None:
-    """Copy the samples of an input from the next frames in the ring, which are contiguous there."""
+def gather(control: ControlBlock, source: StreamInput, target: Pointer, step: int, frames: int) -> None:
+    """Copy the samples of an input from the next frames in the ring to places that are ``step`` elements apart."""
     channels = control.in_channels
     index = control.in_read & (control.in_ring_frames - 1)
-    copy_channel(target, floats_at(control.in_ring) + index * channels, channels, source.channel, frames)
+    copy_channel(
+        target, step, floats_at(control.in_ring) + index * channels, channels, source.channel, frames
+    )
 
 
 @device
@@ -33,7 +35,7 @@ def fill_slots(control: ControlBlock) -> bool:
             piece = produced = min(piece, pulse - filled)
             for index in range(input_count):
                 source = inputs[index]
-                gather(control, source, floats_at(source.slot) + filled, piece)
+                gather(control, source, floats_at(source.slot) + filled * source.step, source.step, piece)
         else:
             piece = min(piece, missing_frames(resampler_at(inputs.resampler), pulse - filled))
             produced = 0
@@ -41,10 +43,10 @@ def fill_slots(control: ControlBlock) -> bool:
                 source = inputs[index]
                 resampler = resampler_at(source.resampler)
                 if piece > 0:
-                    gather(control, source, scratch, piece)
+                    gather(control, source, scratch, 1, piece)
                     feed(resampler, scratch, 1, piece)
                 produced = min(ready_outputs(resampler), pulse - filled)
-                produce(resampler, floats_at(source.slot) + filled, 1, produced)
+                produce(resampler, floats_at(source.slot) + filled * source.step, source.step, produced)
         filled += produced
         control.filled_frames = filled
         store(control, "in_read", read + piece)

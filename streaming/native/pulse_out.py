@@ -2,21 +2,29 @@
 
 from pulse.jit.language.address import bytes_at, floats_at
 from pulse.jit.language.atomics import load, store
-from pulse.jit.language.raw import as_u8, move_bytes
+from pulse.jit.language.raw import move_bytes
 from pulse.jit.registry import device
-from pulse.jit.rows.fields import FLOAT_BYTES
+from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import (
     RECORD_HEADER_BYTES,
     ControlBlock,
     gains_at,
     header_at,
     instances_at,
-    streams_at,
+    outputs_at,
+    sounds_at,
 )
 from streaming.native.device_side import current_position, delay_from_underruns, now_ns, underrun_compensation
 from streaming.native.drift import drift_at, rate_correction
-from streaming.native.mixing import delay, fade, replace_nonfinite, write_channels
+from streaming.native.mixing import copy_samples, delay, fade, replace_nonfinite, write_channels
 from streaming.native.resample import feed, produce, ready_outputs, resampler_at, tune
+
+
+@device
+def samples_of(control: ControlBlock, index: int) -> Pointer:
+    """Return what the model plays on a channel; the channels of each stream follow each other."""
+    instance = instances_at(control.instances)[index // control.output_count]
+    return floats_at(sounds_at(instance.sounds)[index % control.output_count].samples)
 
 
 @device
@@ -24,41 +32,38 @@ def mix(control: ControlBlock) -> None:
     """Mix the model's sound with the equally delayed input, by their gains."""
     pulse, gains = control.pulse_frames, gains_at(control.gains)
     gains.next_model, gains.next_bypass = gains.wanted_model, gains.wanted_bypass
-    for s in range(control.stream_count):
-        stream = streams_at(control.streams)[s]
-        instance = instances_at(control.instances)[s]
-        sound, dry = floats_at(instance.sound_out), floats_at(stream.dry)
-        move_bytes(as_u8(dry), bytes_at(stream.slots), pulse * FLOAT_BYTES)
-        stream.dry_index = delay(
-            dry, pulse, floats_at(stream.dry_delay_line), stream.dry_frames, stream.dry_index
+    for index in range(control.stream_count * control.output_count):
+        output, samples = outputs_at(control.outputs)[index], samples_of(control, index)
+        dry = floats_at(output.dry)
+        copy_samples(dry, 1, floats_at(output.dry_slot), output.dry_step, pulse)
+        output.dry_index = delay(
+            dry, pulse, floats_at(output.dry_delay_line), output.dry_frames, output.dry_index
         )
-        control.nonfinite += replace_nonfinite(sound, pulse)
-        fade(sound, dry, gains, pulse)
+        control.nonfinite += replace_nonfinite(samples, pulse)
+        fade(samples, dry, gains, pulse)
     gains.model, gains.bypass = gains.next_model, gains.next_bypass
 
 
 @device
 def write_output(control: ControlBlock) -> None:
-    """Write the mixed pulse to the output ring."""
+    """Write the mixed pulse to the output ring; a single channel goes to all channels of the device."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
-    streams, produced = control.stream_count, control.pulse_frames
-    ring = floats_at(control.out_ring)
-    for s in range(streams):
-        stream = streams_at(control.streams)[s]
-        instance = instances_at(control.instances)[s]
-        sound, copies = floats_at(instance.sound_out), channels if streams == 1 else 1
-        if stream.out_resampler == 0:
-            write_channels(ring, capacity, written, channels, s, copies, sound, produced)
+    count, produced = control.stream_count * control.output_count, control.pulse_frames
+    ring, copies = floats_at(control.out_ring), channels if count == 1 else 1
+    for index in range(count):
+        output, samples = outputs_at(control.outputs)[index], samples_of(control, index)
+        if output.resampler == 0:
+            write_channels(ring, capacity, written, channels, index, copies, samples, produced)
         else:
-            resampler = resampler_at(stream.out_resampler)
-            feed(resampler, sound, 1, control.pulse_frames)
+            resampler = resampler_at(output.resampler)
+            feed(resampler, samples, 1, control.pulse_frames)
             produced = ready_outputs(resampler)
             done = 0
             while done < produced:
                 piece = min(produced - done, control.piece_frames)
                 produce(resampler, floats_at(control.scratch), 1, piece)
                 write_channels(
-                    ring, capacity, written + done, channels, s, copies, floats_at(control.scratch), piece
+                    ring, capacity, written + done, channels, index, copies, floats_at(control.scratch), piece
                 )
                 done += piece
     store(control, "out_written", written + produced)
@@ -86,9 +91,8 @@ def follow_clocks(control: ControlBlock, produced: int) -> None:
         produced,
         control.rate_out_hz,
     )
-    for s in range(control.stream_count):
-        stream = streams_at(control.streams)[s]
-        tune(resampler_at(stream.out_resampler), adjust)
+    for index in range(control.stream_count * control.output_count):
+        tune(resampler_at(outputs_at(control.outputs)[index].resampler), adjust)
 
 
 @device

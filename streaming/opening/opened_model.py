@@ -62,14 +62,16 @@ class OpenedModel:
         options: "PulsifyOptions | None" = None,
         *,
         builtin: bool = False,
+        max_channels: int = 1,
     ) -> "OpenedModel":
         """Return a model with the given rate, or that of its metadata; warn if they differ.
 
+        max_channels  inputs of up to this many channels are audio, so that a rate is assumed if none is known
         Raises PulseError: it does not stream, or its metadata has no valid rate
         """
         if not model.defines_pulse:
             model.decluttered_model.find_symbol(model.symbol)
-        rate, origin = _choose_rate(model, rate_hz, builtin)
+        rate, origin = _choose_rate(model, rate_hz, builtin, max_channels)
         return cls(model, rate, origin, pulse, options)
 
     @property
@@ -213,7 +215,9 @@ def _end_pairs(pulsed: Interface) -> Iterator[tuple[str, str]]:
             yield f"end of {port.name}", text
 
 
-def _choose_rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
+def _choose_rate(
+    model: LoadedModel, rate_hz: int | None, builtin: bool, max_channels: int
+) -> tuple[int | None, str | None]:
     """Return the rate and its source; warn if ``rate_hz`` contradicts the model."""
     model_rate_hz, origin = (
         (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, rate_hz), "model")
@@ -221,7 +225,7 @@ def _choose_rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tupl
     if rate_hz is None:
         if model_rate_hz is not None:
             return model_rate_hz, origin
-        return (DEFAULT_RATE_HZ, "default") if _takes_sound(model) else (None, None)
+        return (DEFAULT_RATE_HZ, "default") if _takes_sound(model, max_channels) else (None, None)
     if model_rate_hz is not None and model_rate_hz != rate_hz:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
@@ -242,18 +246,18 @@ def _stated_rate(model: LoadedModel, rate_hz: int | None) -> int | None:
     return stated_hz
 
 
-def _takes_sound(model: LoadedModel) -> bool:
-    """Return whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
+def _takes_sound(model: LoadedModel, max_channels: int) -> bool:
+    """Return whether all streaming inputs are audio, a frame for each of the symbol; states do not count."""
     if model.defines_pulse:
         program = model.pulsify() if model.program is None else model.program
         ports = [port for port in program.inputs if port.streams]
-        return bool(ports) and all(port.is_sound for port in ports)
+        return bool(ports) and all(1 <= port.channels <= max_channels for port in ports)
     typed, symbol = model.decluttered_model, model.symbol
     stream = typed.find_symbol(symbol)
     facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
     return bool(facts) and all(
         fact.dtype == np.float32
-        and is_sound_shape(fact.shape)
+        and is_sound_shape(fact.shape, max_channels)
         and any(stream in dim.symbols and is_floored_symbol(dim) for dim in fact.shape)
         for fact in facts
     )

@@ -12,9 +12,11 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
 from streaming.audio.aligned_audio import RoutedAudio
 from streaming.audio.audio_formats import float_way
+from streaming.audio.channels import input_channels
 from streaming.audio.file_stream import FileRun
 from streaming.builtin import clean_path, noisy_path
 from streaming.opening.opened_model import OpenedModel, backend_text
+from streaming.routing import sound_inputs
 
 
 @record
@@ -153,10 +155,10 @@ class FileReport(Report):
         rate_hz = self.opened.rate_hz
         if rate_hz is None:
             return {}
-        return {
-            name: float(frames / self.program.model.port(name).rate / rate_hz)
-            for name, frames in self.result.padded.items()
-        }
+        inputs = self.program.model.inputs
+        rates = {port.name: port.rate for port in inputs}
+        rates |= {channel.name: channel.port.rate for channel in input_channels(inputs)}
+        return {name: float(frames / rates[name] / rate_hz) for name, frames in self.result.padded.items()}
 
     def _files(self) -> str:
         source = "the built-in recording" if self.snr_db is not None else _name(self.source, "input")
@@ -188,7 +190,9 @@ class FileReport(Report):
             for source in self.sources
             for name, choice in source.channels.items()
         ]
-        if len(rows) < 2 and not padded_s:
+        is_one_input = len(sound_inputs(self.program)) == 1 and len(self.sources) == 1
+        in_order = [choice.index for _, _, choice in rows] == list(range(len(rows)))
+        if (len(rows) < 2 or (is_one_input and in_order)) and not padded_s:
             return []
         lines: list[str] = []
         for reader, name, choice in rows:

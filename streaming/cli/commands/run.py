@@ -64,6 +64,7 @@ def run(
       pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav   two inputs
       pulse run aec.onnx in.wav out.wav               the same from one file with a channel for each input
       pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav
+      pulse run separate.onnx stereo.wav --out y:0=voice.wav --out y:1=rest.wav   channels of an output
       pulse run model.pulse in.wav out.wav            a program of pulse compile
       pulse run recipe.toml in.wav out.wav            with the STFT or features that the recipe adds
       ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay
@@ -73,6 +74,7 @@ def run(
       pulse run model.onnx --live --mic usb --stats out.jsonl
       pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
     """
+    from pulse.interface import MAX_CHANNELS
     from streaming.cli.model_opening import compile_opened, open_or_packaged
     from streaming.cli.run_request import RunRequest, sort_paths
 
@@ -82,7 +84,8 @@ def run(
         request.refuse_live(live)
     else:
         request.refuse_file(live)
-    opened = open_or_packaged(model, model_options, program_options)
+    max_channels = 1 if request.has_frames else MAX_CHANNELS
+    opened = open_or_packaged(model, model_options, program_options, max_channels)
     program = compile_opened(opened, program_options, live.live)
     with specialise_during(program) if specialise else nullcontext():
         if live.live:

@@ -159,10 +159,8 @@ def arrays(working_folder: None) -> None:
         ("text.npy", "text.npy: cannot be read"),
         ("other.npz", "no array for input x; the file has z"),
         ("none.npy", "none.npy: no such file"),
-        pytest.param(noisy_path(), "features: takes x: 1,2,4,f32, not audio", id="sound"),
-        pytest.param(
-            noisy_path(), "write a recipe with the stages before it (pulse recipe), or give", id="way out"
-        ),
+        pytest.param(noisy_path(), "has 1 channel, and features takes 4 channels: x:0, x:1,", id="audio"),
+        pytest.param(noisy_path(), "features of audio need a recipe (pulse recipe)\n", id="way out"),
     ],
 )
 @pytest.mark.usefixtures("arrays")
@@ -191,3 +189,13 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, command: tuple[A
     (tmp_path / "folder").mkdir()
     write_sound(tmp_path / "in.wav", tone(800))
     assert "not a folder" in refusal(*command)
+
+
+def test_audio_for_a_model_of_features_needs_a_recipe(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Identity", ["x"], ["y"], "same")]
+    model = save(tmp_path / "bands.onnx", nodes, {"x": [1, 40, "T"]}, {"y": [1, 40, "T"]})
+    message = refusal("run", model, noisy_path(), "out.npy", "--backend", "numpy")
+    assert (
+        "bands: takes x: 1,40,1,f32, not audio; write a recipe with the stages before it (pulse recipe), or"
+        in message
+    )

@@ -20,6 +20,7 @@ from streaming.builtin import model_path, noisy_path
 from streaming.executor import AudioFileSink, Executor, FramesFileSink, PcmSink, sinks
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
+from tests.streaming.executor.byte_sink import ByteSink
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import assert_nothing_left, blocks, join_pieces, named_program
 from tests.streaming.models import TypedBuilder
@@ -27,18 +28,6 @@ from tests.streaming.models import program as small_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
-
-
-class ByteSink(anyio.abc.ByteSendStream):
-    def __init__(self) -> None:
-        self.data = b""
-
-    async def send(self, item: bytes) -> None:
-        await anyio.lowlevel.checkpoint()
-        self.data += item
-
-    async def aclose(self):
-        pass
 
 
 async def run_into(
@@ -139,6 +128,7 @@ async def test_clipped_samples_are_counted(tmp_path: Path, make: Callable[..., A
     x[0, [3, 5]] = 0.75
     sink = make(tmp_path)
     await run_into(sink, x)
+    assert sink.clipping is not None
     assert sink.clipping.total == clipped
     assert sink.clipping.peaks == [1.5 if clipped else 0]
 
@@ -207,7 +197,9 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -
     [
         pytest.param(lambda folder: 3, "int is not a sink", id="no sink"),
         pytest.param(
-            lambda folder: PcmSink(ByteSink(), "s16", "same"), "same is not audio: ", id="not audio"
+            lambda folder: PcmSink(ByteSink(), "s16", "same:2"),
+            "no output is called 'same:2'",
+            id="no channel",
         ),
         pytest.param(
             lambda folder: FramesFileSink(folder / "z.npy", "z"),
@@ -226,10 +218,12 @@ async def test_invalid_sinks_are_refused(
 
 async def test_a_model_without_audio_has_no_audio_sink() -> None:
     builder = TypedBuilder()
-    doubled = builder.wire("same", AddAxis(2), builder.source("x", "2,T,f32"))
-    async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
+    same = builder.wire("same", AddAxis(2), builder.source("x", "9,T,f32"))
+    async with Executor(small_program(builder.finish(same=same), 6)) as executor:
         with pytest.raises(InputError, match="builder: no output is audio; the outputs are same"):
-            await executor.run(normal_noise(2, 30), PcmSink(ByteSink(), "s16"))
+            await executor.run(normal_noise(9, 30), PcmSink(ByteSink(), "s16"))
+        with pytest.raises(InputError, match="same is not audio: same: 9,6,1,f32"):
+            await executor.run(normal_noise(9, 30), PcmSink(ByteSink(), "s16", "same"))
 
 
 async def test_an_audio_sink_needs_a_rate(tmp_path: Path) -> None:

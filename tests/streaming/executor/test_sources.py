@@ -13,12 +13,15 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.ops.shape import AddAxis
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import AsyncAudioSource, AudioFile, Executor, PcmSource
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
 from tests.streaming.executor.streams import blocks, collect, join_pieces, named_program
+from tests.streaming.models import TypedBuilder
+from tests.streaming.models import program as small_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -154,8 +157,16 @@ async def test_signals_that_do_not_fit_are_refused() -> None:
         executor.stream(noisy_path(), channel="7")
     with pytest.raises(InputError, match="open a stream for each channel"):
         executor.stream(noisy_path(), channel="each")
-    with pytest.raises(InputError, match="takes no audio"):
+    with pytest.raises(
+        InputError, match=r"the source: has 1 channel, and .* takes 2 channels: x:0, x:1; give blocks"
+    ):
         Executor(named_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
+    builder = TypedBuilder()
+    wide = small_program(
+        builder.finish(same=builder.wire("same", AddAxis(2), builder.source("x", "9,T,f32"))), 6
+    )
+    with pytest.raises(InputError, match="takes no audio; give arrays, by input: x"):
+        Executor(wide, rate_hz=RATE_HZ).stream(noisy_path())
 
 
 async def test_a_sound_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
