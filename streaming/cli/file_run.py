@@ -165,9 +165,9 @@ def _of_frames(outputs: tuple[OutputChoice, ...], target: Target) -> OutputRoute
         raise InputError(
             f"{target.path}: holds the frames of one output, not of {names}; name a file for each"
         )
-    output = outputs[0]
-    if output.channel is not None:
-        raise InputError(f"{target.path}: holds whole frames; give the output {output.port.name}")
+    for output in outputs:
+        if output.channel is not None:
+            raise InputError(f"{target.path}: holds whole frames; give the output {output.port.name}")
     return OutputRoute(outputs, target)
 
 
