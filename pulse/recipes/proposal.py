@@ -13,6 +13,7 @@ import numpy as np
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, is_sound_shape, shape_text
+from pulse.interface import MAX_CHANNELS
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import is_exported, read_codes, stated_rate_hz
@@ -92,7 +93,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size; write its "
-            f"recipe by hand, see docs/recipes.md{_channels_hint(fact)}"
+            f"recipe by hand, see docs/recipes.md{_channels_hint(fact)}{_stereo_hint(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
     rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None
@@ -142,6 +143,12 @@ def _with_codes(
     front += stage("quantize", model_input, "takes")
     back = stage("dequantize", model_output, "gives") + back
     return replace(guess, front=front, back=back)
+
+
+def _stereo_hint(fact: TypedFact) -> str:
+    """Return advice for a model whose frames may be channels of audio."""
+    is_audio = fact.dtype == np.float32 and is_sound_shape(fact.shape, MAX_CHANNELS)
+    return "; if its frames are channels of audio, it needs none" if is_audio else ""
 
 
 def _channels_hint(fact: TypedFact) -> str:

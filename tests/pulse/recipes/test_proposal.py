@@ -121,6 +121,9 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
     assert message_of(channel).endswith(
         "; unsqueeze = { axis = 1 } after a front end adds its axis of size 1"
     )
+    size = [1, 2, "T"]
+    stereo = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
+    assert message_of(stereo).endswith("; if its frames are channels of audio, it needs none")
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
     assert message_of(fixed).endswith("has no streaming input and output; there is nothing to put around it")
     assert "was written in pulses, so it needs no recipe" in message_of(
