@@ -88,11 +88,12 @@ def is_symbolic(value: Array) -> bool:
 
 
 def is_sound_shape(shape: Shape, max_channels: int = 1) -> bool:
-    """Return whether each frame of a tensor has one value, or up to this many along one axis."""
-    sizes = [dim for dim in shape if not dim.symbols and dim != 1]
-    if sum(bool(dim.symbols) for dim in shape) != 1:
+    """Return whether each frame of a tensor has one value, or up to this many, all before or all after its axis."""
+    axes = [axis for axis, dim in enumerate(shape) if dim.symbols]
+    if len(axes) != 1:
         return False
-    return not sizes or (len(sizes) == 1 and int(sizes[0]) <= max_channels)
+    before, after = (prod(map(int, sizes)) for sizes in (shape[: axes[0]], shape[axes[0] + 1 :]))
+    return 1 in (before, after) and before * after <= max_channels
 
 
 def cancel_sizes(sizes: Iterable[TDim], divisors: Iterable[TDim]) -> tuple[list[TDim], list[TDim]]:

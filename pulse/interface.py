@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,12 +61,11 @@ class Port:
 
     @property
     def channels(self) -> int:
-        """The channels of audio: the f32 values of a frame, along one axis; 0 if frames are not audio."""
-        sizes = [size for axis, size in enumerate(self.shape) if axis != self.axis and size != 1]
-        if not self.streams or self.dtype != np.float32 or len(sizes) > 1:
+        """The channels of audio: the f32 values of a frame, all before or all after the stream axis; 0: not audio."""
+        if self.axis is None or not self.streams or self.dtype != np.float32:
             return 0
-        channels = sizes[0] if sizes else 1
-        return channels if channels <= MAX_CHANNELS else 0
+        before, after = prod(self.shape[: self.axis]), prod(self.shape[self.axis + 1 :])
+        return before * after if 1 in (before, after) and before * after <= MAX_CHANNELS else 0
 
     @property
     def is_sound(self) -> bool:
@@ -75,7 +75,7 @@ class Port:
     @property
     def is_interleaved(self) -> bool:
         """Whether the values of a frame are neighbours in memory, as in [1, T, channels]."""
-        return any(size != 1 for size in self.shape[(self.axis or 0) + 1 :])
+        return prod(self.shape[(self.axis or 0) + 1 :]) > 1
 
     @property
     def frames(self) -> int:

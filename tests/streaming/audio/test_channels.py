@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import soundfile
+from onnx import helper, numpy_helper
 
 from pulse.facts import Array
 from streaming.audio.resampling import Resampler
@@ -102,6 +103,21 @@ def test_outputs_are_written_by_channel_or_whole() -> None:
     assert_equals("one.wav", expected[:, 1:2])
     assert_close(np.load("frames.npy"), expected.T[None], share=ROUNDING)
     assert [delay["output"] for delay in result["delays"]] == ["y"]
+
+
+def test_stereo_sources_are_channels_source_by_source() -> None:
+    """A separator gives [1, sources, 2, T]."""
+    model = channel_mixer(2, 8)
+    model.graph.node[-1].CopyFrom(helper.make_node("Reshape", ["mixed", "sources"], ["y"], "sources"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 4, 2, -1]), "sources"))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, [1, 4, 2, "T"]))
+    onnx.save(model, "separate.onnx")
+    sound = noise(1200, 2)
+    expected = mixed_sound(sound, 8)
+    pulse("run", "separate.onnx", write_floats("in.wav", sound), "all.wav")
+    assert_equals("all.wav", expected)
+    pulse("run", "separate.onnx", "in.wav", "--out", "y:2=bass.wav", "--out", "y:3=bass.wav")
+    assert_equals("bass.wav", expected[:, 2:4])
 
 
 def test_one_channel_of_the_output_goes_to_out() -> None:
