@@ -4,6 +4,7 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -68,7 +69,7 @@ class CompiledFunction(NotCopyable, ABC):
     @property
     def is_cached(self) -> bool:
         """Whether the complete compiled form is on the disk."""
-        return self._find_packaged() is not None or self.cache_entry().read() is not None
+        return self._find_packaged() is not None or self.cache_entry.read() is not None
 
     def prepare(self) -> None:
         """Load or compile the function. Raises CompileError: it cannot be compiled."""
@@ -94,7 +95,7 @@ class CompiledFunction(NotCopyable, ABC):
         """
         from pulse.jit.language.declared import DISPATCHED_ROWS
 
-        entry = self.cache_entry()
+        entry = self.cache_entry
         if only is not None:
             entry = entry.with_rows(only)
         token = DISPATCHED_ROWS.set(only)
@@ -105,10 +106,11 @@ class CompiledFunction(NotCopyable, ABC):
 
     def path(self) -> "Path | None":
         """Return the file of the function; None if nothing is stored."""
-        return self.cache_entry().path
+        return self.cache_entry.path
 
+    @cached_property
     def cache_entry(self) -> "CacheEntry":
-        """Return its cached form."""
+        """Its cached form."""
         from pulse.jit.storage.cached_code import CacheEntry
 
         return CacheEntry.of(self.name, cast(FunctionType, self.function), self.signature_text, self._python)
@@ -126,7 +128,7 @@ class CompiledFunction(NotCopyable, ABC):
         from pulse.jit.storage.cache import warn_if_nothing_is_cached
 
         warn_if_nothing_is_cached()
-        return link(self.name, self._read_or_compile(self.cache_entry()))
+        return link(self.name, self._read_or_compile(self.cache_entry))
 
     def _read_or_compile(self, entry: "CacheEntry") -> "NativeCode":
         """Return the object code, from the disk or compiled and stored there."""

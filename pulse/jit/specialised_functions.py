@@ -33,7 +33,7 @@ def specialised_functions(
     """
     from pulse.jit.linking import link
 
-    stored = kernel.cache_entry().of_rows(rows)
+    stored = kernel.cache_entry.of_rows(rows)
     with COMPILING:
         if functions := _linked.get(stored.symbol):
             return functions

@@ -50,7 +50,7 @@ def main() -> None:
     while name := os.read(0, NAME_BYTES).decode().strip():
         function = function_of(name)
         if name in SHOWN:
-            entry = function.cache_entry()
+            entry = function.cache_entry
             entry.write(emit_code(keep_llvm_code(function, entry.symbol), entry.symbol))
         else:
             function.code()
