@@ -13,7 +13,7 @@ from streaming.audio.resampling import Resampler
 from tests.agreement import assert_close
 from tests.noise import quiet_noise
 from tests.streaming.channel_mixer import LAYOUTS, channel_mixer, mixed_sound
-from tests.streaming.command import pulse, refusal, report, write_sound
+from tests.streaming.command import pulse, refusal, report, save, write_sound
 
 ROUNDING = 36 * 2**-24
 """The rounding error of 36 multiply-adds, of the largest value."""
@@ -181,3 +181,48 @@ def test_channels_that_do_not_fit_are_refused(arguments: list[str], message: str
 def test_more_values_than_channels_are_features() -> None:
     message = refusal("run", save_mixer(9, 1), write_floats("in.wav", noise(100, 9)), "out.wav")
     assert "mixer: takes x: 1,9,1,f32, not audio; write a recipe" in message
+
+
+STEREO_SPECTRA = """
+rate = 16000
+inputs = { x = "CHANNELS,T" }
+
+[[stage]]
+stft = { n_fft = 128, hop = 32 }
+from = ["x"]
+as = "spectrum"
+
+[[stage]]
+magnitude = {}
+
+[[stage]]
+unsqueeze = { axis = 0 }
+
+[[stage]]
+model = "mask.onnx"
+
+[[stage]]
+squeeze = { axis = 0 }
+as = "mask"
+
+[[stage]]
+mask = {}
+from = ["spectrum", "mask"]
+
+[[stage]]
+istft = { n_fft = 128, hop = 32, length = "T" }
+"""
+
+
+def test_a_recipe_of_stereo_spectra_equals_one_for_each_channel() -> None:
+    sound = noise(2100, 2)
+    write_floats("in.wav", sound)
+    for channels, name in ((2, "stereo"), (1, "mono")):
+        size = [1, channels, 65, "T"]
+        save("mask.onnx", [helper.make_node("Sigmoid", ["m"], ["g"])], {"m": size}, {"g": size})
+        Path(f"{name}.toml").write_text(STEREO_SPECTRA.replace("CHANNELS", str(channels)))
+        each = ["--channel", "each"] if channels == 1 else []
+        result = report("run", f"{name}.toml", "in.wav", f"{name}.wav", *each)
+        assert result["streams"] == 3 - channels
+    np.testing.assert_array_equal(read("stereo.wav"), read("mono.wav"))
+    assert read("stereo.wav").shape == sound.shape
