@@ -31,8 +31,8 @@ START_TITLE, LANES_TITLE = "## Start", "## Many streams"
 HEAD = """# Performance
 
 `python -m bench --docs` writes this page; [performance_zen4.md](performance_zen4.md) has the same on a processor
-that computes half as many multiply-adds per cycle. [bench/README.md](../bench/README.md) describes the method, and how
-the comparison is kept fair.
+that computes half as many multiply-adds per cycle, [performance_zen3.md](performance_zen3.md) on one with AVX2.
+[bench/README.md](../bench/README.md) describes the method, and how the comparison is kept fair.
 
 {host}
 

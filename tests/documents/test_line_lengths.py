@@ -13,7 +13,7 @@ WRITTEN_BY_SCRIPTS = {
         "docs/tensorflow_operators.md",
         "docs/tflite_operators.md",
     ),
-    *("docs/performance.md", "docs/performance_zen4.md", "docs/pytorch_codes.md"),
+    *("docs/performance.md", "docs/performance_zen4.md", "docs/performance_zen3.md", "docs/pytorch_codes.md"),
 }
 """Pages with lines that a program has written: tables of the code, and reports of benches."""
 NO_PROSE = re.compile(r" *[|<]")
