@@ -113,8 +113,15 @@ def is_playable(port: Port, source: Port) -> bool:
     return port.channels > 0 and port.rate == source.rate
 
 
+def main_output(ports: Sequence[Port], source: Port | None) -> Port | None:
+    """Return the first of audio outputs with as many channels as an input, else the first; None if there are none."""
+    channels = None if source is None else source.channels
+    first = next((port for port in ports if port.channels), None)
+    return next((port for port in ports if port.channels == channels), first)
+
+
 def sound_output(program: Program, name: str | None) -> OutputChoice:
-    """Return the output of that name, or its channel by ``name:channel``; else the first that is audio.
+    """Return the output of that name, or its channel by ``name:channel``; by default ``main_output``.
 
     Raises InputError: there is no such output, or it is not audio
     """
@@ -123,8 +130,9 @@ def sound_output(program: Program, name: str | None) -> OutputChoice:
         if not choice.port.channels:
             raise InputError(f"{name} is not audio: {choice.port}")
         return choice
-    for choice in output_choices(program.outputs).values():
-        return choice
+    source = next((port for port in program.inputs if port.channels), None)
+    if (port := main_output(program.outputs, source)) is not None:
+        return OutputChoice(port)
     names = ", ".join(port.name for port in program.outputs)
     raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
 
@@ -132,12 +140,14 @@ def sound_output(program: Program, name: str | None) -> OutputChoice:
 def playable_output(program: Program, source: Port, name: str | None) -> OutputChoice | None:
     """Return the output to play, which is audio at the input's rate; None if there is none.
 
-    name    an output, or its channel by ``name:channel``; None for the first
+    name    an output, or its channel by ``name:channel``; None for ``main_output``
     Raises  InputError: the output of that name cannot be played
     """
-    choices = output_choices([port for port in program.outputs if is_playable(port, source)])
+    ports = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
-        return next(iter(choices.values()), None)
+        port = main_output(ports, source)
+        return None if port is None else OutputChoice(port)
+    choices = output_choices(ports)
     if name in choices:
         return choices[name]
     raise InputError(

@@ -21,7 +21,7 @@ from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.file_report import FileReport, builtin_snr_db
-from streaming.routing import find_choice, find_output, is_playable, sound_inputs
+from streaming.routing import find_choice, find_output, is_playable, main_output, sound_inputs
 from streaming.terminal.progress import progress
 
 
@@ -113,9 +113,7 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
     sound_input, audio, events = sound_inputs(program)[0], request.audio, request.events
     if audio.out_routes:
         return _named_routes(program, sound_input, audio.out_routes, request)
-    fitting = (port for port in program.outputs if is_playable(port, sound_input) == (events is None))
-    name = audio.output
-    output = OutputChoice(next(fitting, program.outputs[0])) if name is None else find_choice(program, name)
+    output = _output(program, sound_input, request)
     if events is not None:
         path = request.target or Path(f"{opened.title}-events.csv")
         source = "sound" if request.read is None else request.read.stem
@@ -124,6 +122,19 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
     usual = "denoised.wav" if request.model is None else f"{opened.title}-out{'.wav' if plays else '.npy'}"
     path = request.target or Path(usual)
     return [_route((output,), path, sound_input, request)]
+
+
+def _output(program: Program, sound_input: Port, request: RunRequest) -> OutputChoice:
+    """Return the output that is written: as named, else for events the first that is not audio.
+
+    Raises InputError: there is no such output
+    """
+    if request.audio.output is not None:
+        return find_choice(program, request.audio.output)
+    playable = [port for port in program.outputs if is_playable(port, sound_input)]
+    others = [port for port in program.outputs if port not in playable]
+    port = main_output(playable, sound_input) if request.events is None else next(iter(others), None)
+    return OutputChoice(port or program.outputs[0])
 
 
 def _named_routes(

@@ -77,8 +77,8 @@ class EngineConfig:
     policy          one of ``streaming.policies.DEVICE_POLICIES``
     headroom_s      the time a worker may take to respond, rounded up to whole blocks; 5 ms if None
     quality         resampling quality: ``low``, ``medium`` or ``high``
-    output          the name of the output to play, or of a channel of it, ``name:channel``; if None the first that is
-                    sound
+    output          the name of the output to play, or of a channel of it, ``name:channel``; if None the first with as
+                    many channels as the input, else the first that is sound
     records         whether Python also gets all outputs of each pulse
     reserve_frames  the minimum delay of the audio, in frames of the model, for longer delays of other programs
     virtual_clock   whether ``Pipeline.set_time`` sets the time

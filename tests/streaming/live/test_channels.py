@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from onnx import helper
 
+import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming import Session
@@ -17,7 +19,7 @@ from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.routing import Route
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import quiet_noise
-from tests.streaming.channel_mixer import AHEAD, LAYOUTS, mixing_program
+from tests.streaming.channel_mixer import AHEAD, LAYOUTS, channel_mixer, mixing_program
 from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, engines, late_by
 
 
@@ -129,6 +131,18 @@ def test_one_chosen_channel_is_played_on_all(channel: int) -> None:
         played = host.run(sound)
     expected = session_output(program, sound)[:, [channel, channel]]
     np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
+
+
+def test_the_output_with_the_channels_of_the_input_is_played() -> None:
+    model = channel_mixer(1, 3)
+    model.graph.node.append(helper.make_node("Identity", ["x"], ["same"], "same"))
+    model.graph.output.append(helper.make_tensor_value_info("same", 1, [1, 1, "T"]))
+    host, live = channels_run(pulse.load(model).compile(160), inputs=1)
+    sound = noise(800, 1)
+    with live:
+        played = host.run(sound)
+    expected = late_by(sound[:, [0, 0]], live.pipeline.delay_frames, len(sound))
+    np.testing.assert_array_equal(played, expected)
 
 
 def test_each_stream_plays_all_its_channels() -> None:
