@@ -1,8 +1,9 @@
 """Rows that are merged with time inside of another axis, as ``[K, T, C]`` to ``[K*T, C]``: time becomes the outer one.
 
 A layer that is applied to the last axis only is often given rows: PyTorch writes ``Linear`` so, and the projections of
-attention over frequency. If each row is computed by itself and the rows are split again, their order is free. With time
-outermost, the rows of a frame are neighbours, and the layer streams.
+attention over frequency; a recurrent layer over frequency is given a batch of rows. If each row is computed by itself
+and the rows are split again, their order is free. With time outermost, the rows of a frame are neighbours, and the
+layer streams.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.ops.op import Pointwise
-from pulse.ops.shape import Reshape, Transpose, single_quotient
+from pulse.ops.shape import Expand, Reshape, Transpose, single_quotient
 from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
@@ -34,6 +35,11 @@ class RowParts:
     before: TDim
     moving: TDim
     after: TDim
+
+    @property
+    def size(self) -> TDim:
+        """The number of rows."""
+        return volume([self.before, self.moving, self.after])
 
 
 @record
@@ -143,14 +149,19 @@ class _Rows:
         if first in self.axes and _splits(self.graph, node, self.axes[first], self.layout):
             self.splits.append(node)
             return True
+        alike: dict[OutletId, int] = {}
         for outlet in node.inputs:
             if outlet not in self.axes and not self._is_independent(outlet):
+                equal_axis = self._axis_of_equal_rows(outlet)
+                if equal_axis is not None:
+                    alike[outlet] = equal_axis
+                    continue
                 merge = _find_merge(self.graph, self.graph.node(outlet))
                 if merge is None or merge.layout != self.layout:
                     return False
                 self.merges[outlet.node] = self.graph.node(outlet)
                 self.axes[outlet] = merge.axis
-        axes = [self.axes.get(outlet) for outlet in node.inputs]
+        axes = [self.axes.get(outlet, alike.get(outlet)) for outlet in node.inputs]
         relation = node.op.relation(self.graph.input_facts(node), axes)
         if not isinstance(relation, Pointwise) or any(map(self.graph.is_output, node.wires)):
             return False
@@ -162,6 +173,27 @@ class _Rows:
         """Return whether a wire has no axis that grows with the rows."""
         symbols = self.layout.moving.symbols
         return not any(dim.symbols & symbols for dim in self.graph.fact(outlet).shape)
+
+    def _axis_of_equal_rows(self, outlet: OutletId) -> int | None:
+        """Return the axis of rows of a wire whose rows are equal, as the state before a layer is; None for others."""
+        node, fact = self.graph.node(outlet), self.graph.fact(outlet)
+        axes = [axis for axis, dim in enumerate(fact.shape) if dim.symbols & self.layout.moving.symbols]
+        if len(axes) != 1 or fact.shape[axes[0]] != self.layout.size:
+            return None
+        if isinstance(node.op, Expand):
+            shape = self.graph.fact(node.inputs[0]).shape
+            place = axes[0] - len(fact.shape) + len(shape)
+            return axes[0] if place < 0 or shape[place] == 1 else None
+        inputs = [
+            None if self._is_independent(wire) else self._axis_of_equal_rows(wire) for wire in node.inputs
+        ]
+        if not any(axis is not None for axis in inputs) or any(
+            axis is None and not self._is_independent(wire)
+            for axis, wire in zip(inputs, node.inputs, strict=True)
+        ):
+            return None
+        relation = node.op.relation(self.graph.input_facts(node), inputs)
+        return axes[0] if isinstance(relation, Pointwise) and relation.axes[outlet.slot] == axes[0] else None
 
     def patch(self) -> Patch:
         """Return the patch that orders the rows with time outermost."""

@@ -15,7 +15,7 @@ from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm
-from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.shape import Expand, RemoveAxis, Reshape, Transpose
 from tests.noise import normal_noise
 from tests.pulse.declutter.decluttered_models import SmallModel, declutter_and_compare, ops
 
@@ -71,9 +71,25 @@ def with_joined_columns(small: SmallModel) -> OutletId:
     return reshape(small, "y", joined, "3", "T", "16")
 
 
+def with_equal_rows(small: SmallModel) -> OutletId:
+    """Another operand has one value for all rows, in the size of the rows."""
+    rows = reshape(small, "rows", small.x, "3*T", "8")
+    column = small.add("column", Expand(tuple(map(small.dim, ("1", "3*T", "8")))), normal_noise(8))
+    offset = small.add("offset", Elementwise("tanh"), small.add("flat", RemoveAxis(0), column))
+    return reshape(small, "y", small.add("sum", Elementwise("add"), rows, offset), "3", "T", "8")
+
+
 @pytest.mark.parametrize(
     "build",
-    [make_projection, with_heads, of_two_merges, with_a_norm, with_moved_rows, with_joined_columns],
+    [
+        with_equal_rows,
+        make_projection,
+        with_heads,
+        of_two_merges,
+        with_a_norm,
+        with_moved_rows,
+        with_joined_columns,
+    ],
     ids=lambda build: build.__name__,
 )
 def test_rows_that_are_split_again_stream(build: Callable[[SmallModel], OutletId]) -> None:

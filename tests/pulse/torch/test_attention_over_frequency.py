@@ -74,3 +74,38 @@ def test_layers_within_a_frame_stream(make: Callable[[], Any], call: Callable[[A
     report = pulse.verify(typed, pulse=1).require()
     assert report.equal
     assert [port.delay for port in typed.analyse().declutter().pulsify(pulse=1).outputs] == [0]
+
+
+def recurrent_rows(layer: Any, x: Any) -> Any:
+    """The state before a layer is zeros, one for each row."""
+    streams, frames = x.shape[:2]
+    return layer(x.reshape(streams * frames, BANDS, WIDTH))[0].reshape(streams, frames, BANDS, -1)
+
+
+def recurrent_rows_of_a_state(layer: Any, x: Any) -> Any:
+    rows = x.flatten(0, 1)
+    state = torch.linspace(-1, 1, WIDTH).expand(1, rows.shape[0], WIDTH)
+    return layer(rows, (state, torch.tanh(state)))[0].unflatten(0, x.shape[:2])
+
+
+def convolved_rows(layer: Any, x: Any) -> Any:
+    return layer(x.flatten(0, 1).transpose(1, 2)).transpose(1, 2).unflatten(0, x.shape[:2])
+
+
+@pytest.mark.parametrize(
+    ("make", "call"),
+    [
+        pytest.param(
+            lambda: nn.GRU(WIDTH, WIDTH, 2, batch_first=True, bidirectional=True), recurrent_rows, id="GRU"
+        ),
+        pytest.param(lambda: nn.LSTM(WIDTH, WIDTH, batch_first=True), recurrent_rows_of_a_state, id="LSTM"),
+        pytest.param(lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1), convolved_rows, id="convolution"),
+    ],
+)
+def test_layers_within_a_frame_of_several_streams_stream(
+    make: Callable[[], Any], call: Callable[[Any, Any], Any]
+) -> None:
+    """The frames of both streams are the rows of one batch."""
+    torch.manual_seed(0)
+    module, x = OverFrequency(make(), call).eval(), torch.randn(2, 12, BANDS, WIDTH)
+    assert pulse.verify(module, example=x, dynamic={"x": {1: "T"}}, pulse=3).require().equal
