@@ -1,4 +1,4 @@
-"""Sums, products and extremes, of f32 in vectors and of other types in f64; the indices of the extremes of f32."""
+"""Sums, products, extremes and their indices, of f32 in vectors and of other types in f64."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -205,3 +205,19 @@ def arg_reduce(row: ArgReduceRow) -> None:
         p = x + rows_x[m]
         best = reduced_max(p, count, stride) if kind == MAX else reduced_min(p, count, stride)
         y[rows_y[m]] = find_index(p, count, stride, best, last)
+
+
+class ArgReduce64Row(ArgReduceRow):
+    """The same of elements in f64, which other types become: exact for integers up to 2**53."""
+
+    x: Operand = reads("f64")
+
+
+@kernel
+def arg_reduce64(row: ArgReduce64Row) -> None:
+    """Compute row by row."""
+    x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
+    count, stride, kind, last = row.R, row.stride, row.kind, row.last
+    for m in range(rows):
+        p = x + rows_x[m]
+        y[rows_y[m]] = find_index(p, count, stride, reduce64_elements(p, count, stride, kind), last)

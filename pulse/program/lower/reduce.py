@@ -190,14 +190,17 @@ def _one_axis(lowering: Lowering, x: TensorView, axes: tuple[int, ...]) -> tuple
 @lowers(ArgReduce)
 def lower_arg_reduce(lowering: Lowering, node: PulsedNode, op: ArgReduce) -> list[TensorView]:
     """Emit the index of the largest or smallest entry of each row."""
-    x = lowering.require_f32(lowering.value(node.inputs[0]), "a search")
+    x = lowering.value(node.inputs[0])
+    row_class = kernels.ArgReduceRow if x.dtype == np.float32 else kernels.ArgReduce64Row
+    if x.dtype != np.float32 and x.dtype != np.float64:
+        x = emit_chain(lowering, x, dtype=F64)
     y = lowering.allocate_wire(OutletId(node.id))
     kept_axes = [axis for axis in range(len(x.shape)) if axis != op.axis]
     axes = kept_axes if op.keepdims else list(range(len(kept_axes)))
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     lowering.emit(
-        kernels.ArgReduceRow(
+        row_class(
             x=x,
             y=y,
             M=y.size,

@@ -43,6 +43,7 @@ NO_VECTORS = {
     "top_k": "it inserts one element after another into a sorted run",
     "look_up_codes": "it reads entries anywhere in a table",
     "reduce64": "it takes one element after another, of types that are rare",
+    "arg_reduce64": "it takes one element after another, of types that are rare",
     "cum_sum": "its columns may be anywhere, and each sum waits for the one before it",
 }
 PLAIN_LOOPS = {

@@ -7,7 +7,17 @@ import pytest
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.pool import PoolRow
-from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM, ArgReduceRow, Reduce64Row, ReduceRow
+from pulse.program.kernels.reduce import (
+    MAX,
+    MIN,
+    PROD,
+    SQUARES,
+    SUM,
+    ArgReduce64Row,
+    ArgReduceRow,
+    Reduce64Row,
+    ReduceRow,
+)
 from tests.failed_cases import in_one_test
 from tests.pulse.program.kernels.rows import run_both
 
@@ -131,17 +141,20 @@ def test_reductions_in_f64_agree_with_numpy(kind: int, special: bool, stride: in
 
 @pytest.mark.parametrize("kind", [MAX, MIN], ids=NAMES.get)
 @pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize(
+    ("row_class", "dtype"), [(ArgReduceRow, np.float32), (ArgReduce64Row, np.float64)], ids=["f32", "f64"]
+)
 @in_one_test("stride", [1, 3])
 @in_one_test("special", [False, True])
 @in_one_test("count", [1, 7, 16, 40, 135])
 def test_arg_reductions_agree_with_numpy(
-    kind: int, last: int, stride: int, special: bool, count: int
+    kind: int, last: int, row_class: type[ArgReduceRow], dtype: type, stride: int, special: bool, count: int
 ) -> None:
-    x = np.round(floats((4, count, stride), special) * 4)
+    x = np.round(floats((4, count, stride), special) * 4).astype(dtype)
     find = np.argmax if kind == MAX else np.argmin
     values = x[:, :, 0]
     want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
-    row = ArgReduceRow(
+    row = row_class(
         x=x,
         y=np.zeros(4, np.int64),
         M=4,

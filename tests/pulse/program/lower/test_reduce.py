@@ -58,3 +58,20 @@ def test_reductions_of_integers_that_f64_may_round_are_refused(kind: str) -> Non
     ):
         pulse.stream(proto, pulse=4)
     assert pulse.stream(proto, pulse=4, backend="numpy").pulse == 4
+
+
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("dtype", ["INT64", "INT32", "DOUBLE", "UINT8"])
+@in_one_test("axis", [1, 2])
+def test_searches_of_other_types_are_exact(kind: str, dtype: str, axis: int) -> None:
+    nodes = [
+        node("Mul", "x nine", "scaled"),
+        node("Abs", "scaled", "sizes"),
+        node("Cast", "sizes", "values", to=onnx.TensorProto.DataType.Value(dtype)),
+        node(kind, "values", axis=axis, keepdims=0),
+    ]
+    proto = model(nodes, {"x": X}, {"nine": np.array(9, np.float32)}, stream={"x": 0})
+    pulse.verify(proto, pulse=4, lengths=(1, 11)).require()
+    program = pulse.stream(proto, pulse=4)
+    assert isinstance(program, NativeProgram)
+    assert "arg_reduce64" in [row.kernel for row in program.instructions]
