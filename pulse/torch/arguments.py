@@ -154,11 +154,12 @@ def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNam
     ]
     first: dict[str, tuple[str, int]] = {}
     for name, factor, symbol, frames in sorted(sizes, key=lambda size: size[1] > 1):
-        if factor > 1 and symbol not in first:
+        if symbol not in first and frames % factor:
             raise InputError(
-                f"dynamic of {name}: {factor}*{symbol} is a multiple of {symbol}, which no axis is"
+                f"{factor}*{symbol} is {frames} frames in the example of {name}, which is no multiple of {factor}; "
+                "give a longer or a shorter example"
             )
-        other, count = first.setdefault(symbol, (name, frames))
+        other, count = first.setdefault(symbol, (name, frames // factor))
         if frames != factor * count:
             ways_out = "two names for the axes" + (
                 "" if factor > 1 or frames % count else f", or the multiple '{frames // count}*{symbol}'"

@@ -13,7 +13,14 @@ from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
 from pulse.torch.advice import BAKED_ADVICE, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import LOUDER, SampledInputs, draw_inputs, lengths_of, make_louder
-from pulse.torch.lengths import Lengths, even_length, format_lengths, multiples_by_name, variations
+from pulse.torch.lengths import (
+    Lengths,
+    base_frames,
+    even_length,
+    format_lengths,
+    multiples_by_name,
+    variations,
+)
 
 CLOSE = 1e-4
 """The difference on louder inputs, as a part of an output's largest value, that does not show another choice."""
@@ -142,7 +149,7 @@ class Comparison:
             tried = {symbol: outcome if outcome.has_varied else together for symbol, outcome in tried.items()}
         notes: list[str] = []
         for symbol, trial in tried.items():
-            frames = self.lengths[symbol]
+            frames = base_frames(self.lengths, symbol)
             if not trial.has_varied:
                 raise InputError(
                     f"{self.title}: {symbol} may have any length, but besides the example's {frames} frames the "

@@ -8,6 +8,7 @@ from typing import Any
 from pulse.errors import FactError, InputError, LoadError, PulseError
 from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model, TypedModel
+from pulse.onnx.proto import ModelProto
 from pulse.proof.oracle import typed_oracle
 from pulse.torch.advice import describe_branches, describe_flip
 from pulse.torch.arguments import ModuleCall
@@ -145,12 +146,30 @@ class Conversion:
         onnx_export = self._export(opset)
         self._branches = onnx_export.branches
         notes += onnx_export.notes
-        read = read_onnx(onnx_export.proto, ignore_value_info=True, tensors=onnx_export.tensors)
+        read = read_onnx(
+            onnx_export.proto,
+            inputs=self._multiples_alone(onnx_export.proto),
+            ignore_value_info=True,
+            tensors=onnx_export.tensors,
+        )
         model = keep_states(read, self.state_leaves)
         notes += describe_states(model)
         if compare:
             notes += self._compare(model, onnx_export, lengths, extra_lengths)
         return model, onnx_export
+
+    def _multiples_alone(self, proto: ModelProto) -> dict[str, str]:
+        """Return the shapes of inputs with a multiple of a length that no axis has, as the largest one: 4*(T/4)."""
+
+        def text(dim: Any) -> str:
+            factor, name = split_multiple(dim.dim_param) if "*" in dim.dim_param else (1, "")
+            if factor > 1 and name not in self.call.frames:
+                return f"{factor}*({name}/{factor})"
+            return dim.dim_param or str(dim.dim_value)
+
+        dims = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
+        shapes = {name: ",".join(map(text, sizes)) for name, sizes in dims.items()}
+        return {name: shape for name, shape in shapes.items() if "(" in shape}
 
     def _lengthen_example(self) -> bool:
         """Make the example one frame longer; return whether the module takes it. False if it has states."""

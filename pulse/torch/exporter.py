@@ -145,7 +145,7 @@ def _is_complex_tensor(torch: Any, value: Any) -> bool:
 
 
 def _unite_sizes(torch: Any, call: ModuleCall, arguments: Mapping[str, Any]) -> None:
-    """Let the exporter know which sizes of the inputs are equal, or multiples of others."""
+    """Let the exporter know which sizes of the inputs are equal, or multiples of others or of a number."""
     sizes = {
         symbol: [
             arguments[name].shape[axis]
@@ -158,7 +158,11 @@ def _unite_sizes(torch: Any, call: ModuleCall, arguments: Mapping[str, Any]) -> 
     for symbol, equal in sizes.items():
         factor, base = split_multiple(symbol)
         for size in equal:
-            torch._check(size == factor * sizes[base][0])
+            if base in sizes:
+                torch._check(size == factor * sizes[base][0])
+            else:
+                torch._check(size == equal[0])
+                torch._check(size % factor == 0)
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:

@@ -29,13 +29,19 @@ def multiples_by_name(lengths: Lengths) -> dict[str, list[str]]:
     return families
 
 
+def base_frames(lengths: Lengths, name: str) -> int:
+    """Return the length of a name, which may be that of multiples alone."""
+    symbol = multiples_by_name(lengths)[name][0]
+    return lengths[symbol] // split_multiple(symbol)[0]
+
+
 def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], list[Lengths]]:
     """Return shorter and longer lengths than the example's, the best first.
 
     lengths  the example's
     symbols  those that change, in proportion; the others keep the example's length
     """
-    parts = gcd(*(lengths[symbol] for symbol in symbols))
+    parts = gcd(*(lengths[symbol] // split_multiple(symbol)[0] for symbol in symbols))
     units = {symbol: lengths[symbol] // parts for symbol in symbols}
     min_parts = max(-(-MIN_LENGTH // unit) for unit in units.values())
 
@@ -71,7 +77,7 @@ def _steps(frames: int) -> list[int]:
 
 def even_length(lengths: Lengths, name: str) -> list[Lengths]:
     """Return a shorter length divisible by powers of two, so that strides leave no remainder, if there is one."""
-    power = 2 ** max(lengths[name].bit_length() - 2, 0)
+    power = 2 ** max(base_frames(lengths, name).bit_length() - 2, 0)
     return [_fill_in({name: power}, lengths)] if power >= MIN_LENGTH else []
 
 
@@ -100,9 +106,10 @@ def _fill_in(chosen: Lengths, traced: Lengths) -> Lengths:
         base = max(chosen[chosen_symbols[0]] // split_multiple(chosen_symbols[0])[0], 1)
         filled |= {symbol: split_multiple(symbol)[0] * base for symbol in symbols}
         for symbol in chosen_symbols:
-            if chosen[symbol] != filled[symbol]:
+            frames = split_multiple(symbol)[0] * base
+            if chosen[symbol] != frames:
                 raise InputError(
-                    f"lengths: {symbol} has {chosen[symbol]} frames, but {filled[symbol]} if {name} has {base}; "
+                    f"lengths: {symbol} has {chosen[symbol]} frames, but {frames} if {name} has {base}; "
                     f"give {name} alone: its multiples follow"
                 )
     return filled
@@ -112,7 +119,7 @@ def _read_lengths(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
     if not isinstance(entry, Mapping):
         raise InputError(f'lengths: {entry!r} names no symbol; give one such as {{"T": 4000}}')
     for symbol, frames in cast("Mapping[Any, Any]", entry).items():
-        if symbol not in traced:
+        if symbol not in traced and symbol not in multiples_by_name(traced):
             raise InputError(
                 f"lengths: dynamic has no symbol {symbol!r}; it has {', '.join(traced) or 'none'}"
             )

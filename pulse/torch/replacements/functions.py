@@ -3,13 +3,15 @@
 
 from typing import Any
 
+from pulse.torch.replacements.author_place import author_place
 from pulse.torch.replacements.complex_numbers import complex_result, is_complex
 from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate
 from pulse.torch.replacements.inverse_transform import inverse_transform
 from pulse.torch.replacements.loop_numbers import mark_numbers
-from pulse.torch.replacements.loops import LoopTracer, author_place
+from pulse.torch.replacements.loop_steps import plain_number
+from pulse.torch.replacements.loops import LoopTracer
 from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
 from pulse.torch.replacements.ranks import kth_value, median_along_axis
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
@@ -57,6 +59,7 @@ def replace_functions(torch: Any, module: Any, loops: LoopTracer) -> Any:
             result = loops.result(name, function, args, named)
             if result is not None:
                 return result
+            args, named = torch.utils._pytree.tree_map(plain_number, (args, named))
             loops.check_call(function, args, named)
             result = self._running_result(name, args, named)
             if result is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulse.torch.replacements.loop_steps import FrameLoop, LoopStep
+from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, FrameLoop, LoopStep
 
 OTHER_USE = (
     "a tensor to which it writes frames is read or changed otherwise than by its frames, as y[:, t] is"
@@ -43,6 +43,7 @@ class WrittenFrames:
     version     the version in which the loop has left the tensor
     is_pending  whether steps still write
     values      what was written, by position
+    parts       what steps have written that are several positions apart, by the position of the first step
     """
 
     tensor: Any
@@ -54,6 +55,7 @@ class WrittenFrames:
     version: int
     is_pending: bool = True
     values: dict[int, Any] = field(default_factory=dict[int, Any])
+    parts: dict[int, list[Any]] = field(default_factory=dict[int, list[Any]])
 
 
 class LoopBuffers:
@@ -93,6 +95,23 @@ class LoopBuffers:
         """Note that the tensor has all frames."""
         written.is_pending = False
         written.version = written.tensor._version
+
+    def keep_part(self, y: Any, step: LoopStep, axis: int, value: Any) -> list[Any]:
+        """Remember what a step writes to a tensor whose steps are several positions apart; return that of all steps."""
+        written = self.find(y, step.loop)
+        if written is None:
+            written = WrittenFrames(y, step.loop.loop_index, axis, step.offset, y, y, y._version)
+            self.begin(written)
+        self._frames.append((step.loop.loop_index, value, value._version))
+        frames = written.parts.setdefault(step.offset, [])
+        frames.append(value)
+        return frames
+
+    def finish_part(self, y: Any, step: LoopStep) -> None:
+        """Note that the tensor has all frames of a part."""
+        written = self._written[id(y)]
+        written.version = y._version
+        written.is_pending = any(len(frames) < EXPORTED_STEPS for frames in written.parts.values())
 
     def keep_frame(self, x: Any, step: LoopStep, frame: Any) -> None:
         """Remember a frame that a step takes from a tensor, or writes to it."""

@@ -22,16 +22,19 @@ def steps_of(entry: Any) -> Sequence[LoopStep]:
         case LoopStep():
             return [entry]
         case slice(start=LoopStep() as start, stop=LoopStep() as stop, step=None | 1) if (
-            stop.loop == start.loop
+            stop.loop is start.loop and stop.rate == start.rate
         ):
-            return [start + place for place in range(+stop - +start)]
+            positions = range(start.value, stop.value)
+            return [LoopStep.of(start.loop, start.index, position, start.rate) for position in positions]
         case _:
             return []
 
 
 def selected_axis(x: Any, entries: list[Any], place: int) -> int | None:
     """Return the axis that an entry of an index selects from; None if other entries select by their values."""
-    if not all(isinstance(entry, int | slice) or entry is None or entry is ... for entry in entries):
+    if not all(
+        isinstance(entry, int | slice | LoopStep) or entry is None or entry is ... for entry in entries
+    ):
         return None
     before, after = entries_of_axes(entries[:place]), entries_of_axes(entries[place:])
     return x.dim() - len(after) if ... in before else len(before)

@@ -4,33 +4,44 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pulse.torch.replacements.loop_nodes import NodeInserter
-from pulse.torch.replacements.loop_steps import LOOP_DOMAIN, STEP_ATTRIBUTE, LoopStep
+from pulse.torch.replacements.loop_steps import LOOP_DOMAIN, STEP_ATTRIBUTE, FrameLoop, LoopStep, StepNumber
 
 ARITHMETIC = {
     *("add", "sub", "subtract", "rsub", "mul", "multiply", "remainder"),
     *("div", "divide", "true_divide", "rdiv", "pow", "rpow"),
+    *("lt", "le", "gt", "ge", "eq", "ne", "less", "less_equal", "greater", "greater_equal", "not_equal"),
 }
 """The functions of tensors that may take the number of a step, without the underscores of their names."""
 
 
 def mark_numbers(torch: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of arithmetic with a tensor, with a marked scalar for each number of a step."""
-    if name.strip("_") not in ARITHMETIC or not any(isinstance(argument, LoopStep) for argument in args):
-        return args
     x = next((argument for argument in args if torch.is_tensor(argument)), None)
-    if x is None:
+    if name.strip("_") not in ARITHMETIC or x is None:
         return args
-    dtype = x.dtype if x.is_floating_point() else torch.int64
     return tuple(
-        _make_mark(torch, argument, dtype) if isinstance(argument, LoopStep) else argument
-        for argument in args
+        _as_tensor(torch, argument, x) if isinstance(argument, StepNumber) else argument for argument in args
     )
 
 
-def _make_mark(torch: Any, step: LoopStep, dtype: Any) -> Any:
-    attributes = {"step": step.index, "loop": step.loop.loop_index, "offset": step.offset}
+def _as_tensor(torch: Any, number: StepNumber, x: Any) -> Any:
+    """Return the number of a step as a scalar for a function of x; only in this step if f32 is not exact enough."""
+    if isinstance(number, LoopStep) and number.rate == 1:
+        dtype = x.dtype if x.is_floating_point() else torch.int64
+        return _make_mark(torch, number.loop, number.index, number.offset, dtype)
+    if not number.is_exact:
+        return number.value
+    result = number.formula(_make_mark(torch, number.loop, number.index, 0, torch.int64))
+    if x.is_floating_point() or result.is_floating_point():
+        result = result.to(x.dtype if x.is_floating_point() else result.dtype)
+    setattr(result, STEP_ATTRIBUTE, (number.loop.loop_index, number.index))
+    return result
+
+
+def _make_mark(torch: Any, loop: FrameLoop, index: int, offset: int, dtype: Any) -> Any:
+    attributes = {"step": index, "loop": loop.loop_index, "offset": offset}
     number = torch.onnx.ops.symbolic(f"{LOOP_DOMAIN}::Step", [], attributes, dtype=dtype, shape=[])
-    setattr(number, STEP_ATTRIBUTE, (step.loop.loop_index, step.index))
+    setattr(number, STEP_ATTRIBUTE, (loop.loop_index, index))
     return number
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.torch.replacements.loop_nodes import NodeInserter
 from pulse.torch.replacements.loop_numbers import StepNumbers, is_step_number, step_number
-from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, FrameLoop
+from pulse.torch.replacements.loop_steps import EXPORTED_STEPS, LOOP_DOMAIN, NO_ARITHMETIC, FrameLoop
 from pulse.torch.replacements.loop_values import (
     MadeOfSteps,
     are_alike,
@@ -50,20 +50,15 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str, failures: M
                 raise _NoScanError(failures[loop.loop_index])
             _roll(graph, loop)
         except _NoScanError as reason:
-            raise LoadError(
-                f"{title}: the loop over frames in {loop.origin} cannot be exported for every length: {reason}; "
-                f"{LOOP_ADVICE}"
-            ) from None
+            raise LoadError(f"{title}: {loop.refusal(str(reason))}; {LOOP_ADVICE}") from None
     from onnx_ir.passes.common import RemoveUnusedNodesPass, TopologicalSortPass
 
     RemoveUnusedNodesPass()(program.model)
     TopologicalSortPass()(program.model)
     left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
     if left:
-        raise LoadError(
-            f"{title}: the loop over frames in {loops[min(left)].origin} cannot be exported for every length: the "
-            f"result of its last step is used after the loop; {LOOP_ADVICE}"
-        )
+        reason = loops[min(left)].refusal("the result of its last step is used after the loop")
+        raise LoadError(f"{title}: {reason}; {LOOP_ADVICE}")
 
 
 def _roll(graph: Any, loop: FrameLoop) -> None:
@@ -210,7 +205,7 @@ class _Body:
         if all(constant is not None for constant in constants):
             if all(are_equal(constant, constants[0]) for constant in constants):
                 return first
-            raise _NoScanError("it computes with a number other than the step's own, such as 2 * t or 1 / t")
+            raise _NoScanError(NO_ARITHMETIC)
         return self._operation(values)
 
     def _is_frame_before(self, values: tuple[Any, ...], levels: Sequence[int | None]) -> bool:

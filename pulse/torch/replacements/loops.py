@@ -4,15 +4,18 @@
 ``loop_scans.py`` makes one Scan of the steps.
 """
 
-import sys
 from collections.abc import Sequence
-from importlib import import_module
+from functools import partial
 from typing import Any
 
+from pulse.errors import LoadError
 from pulse.torch.arguments import tensor_leaves
+from pulse.torch.replacements.author_place import author_place
+from pulse.torch.replacements.complex_frames import ComplexFrames
 from pulse.torch.replacements.growing_frames import FirstFrames, GrowingFrames
 from pulse.torch.replacements.loop_buffers import LoopBuffers, WrittenFrames
-from pulse.torch.replacements.loop_indices import entries_of_axes, is_whole_axis, selected_axis, steps_of
+from pulse.torch.replacements.loop_frames import StepFrames, is_known_true
+from pulse.torch.replacements.loop_indices import is_whole_axis, selected_axis, steps_of
 from pulse.torch.replacements.loop_steps import (
     EXPORTED_STEPS,
     LOOP_DOMAIN,
@@ -21,7 +24,8 @@ from pulse.torch.replacements.loop_steps import (
     LoopStep,
 )
 
-_FUNCTIONS_OF_COMPLEX_FRAMES = ("__getitem__", "select", "unbind", "split", "stack", "cat")
+MAX_SINGLE_FRAMES = 16
+"""The widest window whose frames a step takes one by one; a wider one is a frame of a tensor of windows."""
 
 
 class LoopTracer:
@@ -31,9 +35,9 @@ class LoopTracer:
         self._torch = torch
         self._loops_by_size: dict[str, FrameLoop] = {}  # open loops over unbound frames
         self.buffers = LoopBuffers(torch)
-        self._complex_as_pairs: dict[tuple[int, int], tuple[Any, Any]] = {}  # by id and version
+        self._complex = ComplexFrames(torch)
         self._growing, self._first_frames = GrowingFrames(), FirstFrames()
-        self._tails: dict[tuple[int, int, int, int], tuple[Any, Any]] = {}  # the slices for all steps
+        self._step_frames = StepFrames(torch)
         self.all_loops: list[FrameLoop] = []
         self._finished_loops: set[int] = set()  # whose frames are joined
 
@@ -42,26 +46,37 @@ class LoopTracer:
         """The loops whose frames are not joined."""
         return [loop for loop in self.all_loops if loop.loop_index not in self._finished_loops]
 
-    def begin(self, frames: Any, first: int = 0) -> FrameLoop:
+    def begin(self, frames: Any, first: int = 0, step: int = 1, stop: Any = None) -> FrameLoop:
         """Begin a loop over this number of frames, from a position on, and return it."""
-        loop = FrameLoop(len(self.all_loops), frames, author_place(), first)
+        stop = frames if stop is None else stop
+        loop = FrameLoop(
+            len(self.all_loops), frames, author_place(), self.buffers.failures, first, step, stop
+        )
         self.all_loops.append(loop)
         return loop
 
-    def steps(self, frames: Any, first: int = 0) -> Sequence[int]:
+    def steps(self, frames: Any) -> Sequence[Any]:
         """Begin a loop; return the positions of its steps that are exported: all steps of a constant number."""
-        if isinstance(frames, int):
-            return range(first, first + frames)
-        loop = self.begin(frames, first)
-        return [LoopStep.of(loop, step) for step in range(EXPORTED_STEPS)]
+        return range(frames) if isinstance(frames, int) else self.steps_to(frames)
 
-    def step_index(self, frames: Any, index: int) -> int:
+    def steps_to(self, stop: Any, first: int = 0, step: int = 1) -> Sequence[LoopStep]:
+        """Begin a loop over the positions before a size; return those of its steps that are exported."""
+        count = stop - first if first else stop
+        frames = count if step == 1 else (count - 1) // step + 1
+        if step > 1 and is_known_true(count % step == 0):
+            frames = count // step
+        loop = self.begin(frames, first, step, stop)
+        return [LoopStep.of(loop, index) for index in range(EXPORTED_STEPS)]
+
+    def step_index(self, frames: Any, index: int) -> Any:
         """Return the index of a step that takes these frames: a ``LoopStep`` if they are the frames of that step."""
+        if isinstance(frames, LoopStep):
+            return LoopStep.of(frames.loop, frames.index, index, 1)
         loop_steps = {getattr(leaf, STEP_ATTRIBUTE, None) for leaf in tensor_leaves(self._torch, frames)}
         loop_step = loop_steps.pop() if len(loop_steps) == 1 else None
         if loop_step is None or loop_step[1] != index:
             return index
-        return LoopStep.of(self.all_loops[loop_step[0]], index)
+        return LoopStep.of(self.all_loops[loop_step[0]], index, index, 1)
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Return the result of a function of PyTorch that selects or joins frames of a loop; None for other calls.
@@ -70,8 +85,8 @@ class LoopTracer:
         """
         if self.all_loops:
             self.buffers.check_frames(self._torch.utils._pytree.tree_leaves((args, named)))
-        if args and name in _FUNCTIONS_OF_COMPLEX_FRAMES and self._is_complex(args[0]):
-            return self._complex_result(name, function, args, named)
+        if self._complex.concerns(name, args):
+            return self._complex.result(partial(self.result, name, function), self.record, name, args, named)
         match name:
             case "__getitem__":
                 return self._frame_at(*args)
@@ -81,8 +96,8 @@ class LoopTracer:
                 return self._write(*args)
             case "unbind":
                 return self._unbind(*args, **named)
-            case "split":
-                return self._split(*args, **named)
+            case "split" | "chunk":
+                return (self._split if name == "split" else self._chunk)(*args, **named)
             case "stack" if self.all_loops:
                 return self._join(name, *args, **named)
             case "cat" | "concat" if self.all_loops:
@@ -96,47 +111,6 @@ class LoopTracer:
         if self.all_loops:
             operands = self._torch.utils._pytree.tree_leaves((args, named))
             self.buffers.check_call(function, operands, args[0] if args else None)
-
-    def _pairs(self, value: Any) -> Any:
-        """Return a complex tensor as pairs: the same tensor in all steps."""
-        key = id(value), value._version
-        if key not in self._complex_as_pairs:
-            self._complex_as_pairs[key] = value, self._torch.view_as_real(value)
-        return self._complex_as_pairs[key][1]
-
-    def _is_complex(self, value: Any) -> bool:
-        tensors = value if isinstance(value, list | tuple) else [value]
-        return any(self._torch.is_tensor(tensor) and tensor.is_complex() for tensor in tensors)
-
-    def _complex_result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Return the result for tensors of pairs as complex tensors; None if it is not of a loop."""
-        first, *others = args
-        torch, is_list = self._torch, isinstance(first, list | tuple)
-        tensors = [tensor.to(torch.complex64) for tensor in first] if is_list else [first]
-        real = [self._pairs(tensor) for tensor in tensors]
-        for pair, tensor in zip(real, tensors):
-            self.record([tensor], {}, pair)
-        axes = {"unbind": 0, "stack": 0, "cat": 0, "split": 1}
-        if name in axes:
-            dim = named.pop("dim", others[axes[name]] if len(others) > axes[name] else 0)
-            dim %= tensors[0].dim() + (name == "stack")
-            others, named = [*others[: axes[name]], dim], {}
-        elif name == "select":
-            others[0] %= first.dim()
-        elif isinstance(others[0], tuple) and ... in others[0]:
-            place = others[0].index(...)
-            whole = (slice(None),) * (first.dim() - len(entries_of_axes(others[0])) + 1)
-            others = [(*others[0][:place], *whole, *others[0][place + 1 :])]
-        result = self.result(name, function, (real if is_list else real[0], *others), named)
-        if result is None:
-            return None
-
-        def as_complex(pair: Any) -> Any:
-            value = torch.complex(pair[..., 0], pair[..., 1])
-            self.record([pair], {}, value)
-            return value
-
-        return tuple(map(as_complex, result)) if isinstance(result, tuple) else as_complex(result)
 
     def record(self, args: Any, named: Any, result: Any) -> None:
         """Mark a result that depends on frames with the last of their steps."""
@@ -205,14 +179,18 @@ class LoopTracer:
         axis = selected_axis(x, entries, place)
         if axis is None:
             return None
-        frames = [self._frame_of_step(x, axis, step) for step in steps_of(entries[place])]
-        if any(frame is None for frame in frames):
-            return None
-        frame = frames[-1]
+        steps = steps_of(entries[place])
+        frame = self._window(x, axis, steps) if isinstance(entries[place], slice) else None
+        if frame is None:
+            frames = [self._frame_of_step(x, axis, step) for step in steps]
+            if any(frame is None for frame in frames):
+                return None
+            frame = frames[-1]
+            if isinstance(entries[place], slice):
+                frame = self._torch.stack(frames, axis)
+                self.record(frames, {}, frame)
         if isinstance(entries[place], slice):
             entries[place] = slice(None)
-            frame = self._torch.stack(frames, axis)
-            self.record(frames, {}, frame)
         else:
             del entries[place]
         if all(map(is_whole_axis, entries)):
@@ -233,6 +211,8 @@ class LoopTracer:
     def _frame_before(self, x: Any, axis: int, step: LoopStep) -> Any:
         """Return the frame at the position of a step, as the steps so far have left it; None for other tensors."""
         written = self.buffers.find(x, step.loop)
+        if written is not None and (written.parts or step.rate != 1):
+            return None
         if written is not None and written.axis == axis:
             position = +step
             if position in written.values:
@@ -240,40 +220,27 @@ class LoopTracer:
             if 0 <= position < written.first:
                 return written.before.select(axis, position)
             x = written.before
-        longer = self._frames_more(x, axis, step.loop)
-        if longer is None or not 0 <= step.offset <= longer:
-            return None
-        tail = self._tail(x, axis, step.offset, step.offset - longer)
-        return self._frame(step.loop, tail, axis, step.index)
+        frames = self._step_frames.single_frames(x, axis, step)
+        return None if frames is None else self._frame(step.loop, frames, axis, step.index)
 
-    def _frames_more(self, x: Any, axis: int, loop: FrameLoop) -> int | None:
-        """Return how many frames more a tensor has than a loop has steps; None if that depends on the length."""
-        sizes = x.shape[axis], loop.frames
-        if not all(isinstance(size, self._torch.SymInt) for size in sizes):
-            return None
-        hints = [size.node.hint for size in sizes]
-        if None in hints:
-            return None
-        count = hints[0] - hints[1]
-        return count if _is_known_true(sizes[0] == loop.frames + count) else None
+    def _window(self, x: Any, axis: int, steps: Sequence[LoopStep]) -> Any:
+        """Return ``x[..., t : t + width, …]`` as one frame; None for narrow windows that steps one frame apart take.
 
-    def _tail(self, x: Any, axis: int, first: int, end: int) -> Any:
-        """Return x, or the one slice of it for all steps; ``end`` counts from the end, 0 is the end."""
-        if not first and not end:
-            return x
-        key = id(x), axis, first, x._version
-        if key not in self._tails:
-            bounds = slice(first, end or None)
-            self._tails[key] = x, x[(*(slice(None),) * axis, bounds)].clone()
-        return self._tails[key][1]
-
-    def _copy_with_tails(self, y: Any) -> Any:
-        """Return a copy, of which steps take the same slices as those that the first step took before it wrote."""
-        copy = y.clone()
-        for (owner, axis, first, version), (_, tail) in list(self._tails.items()):
-            if (owner, version) == (id(y), y._version):
-                self._tails[id(copy), axis, first, copy._version] = copy, tail
-        return copy
+        These are single frames, some of which the loop may have written.
+        """
+        first = steps[0]
+        if (first.rate == 1 and len(steps) <= MAX_SINGLE_FRAMES) or self.buffers.find(
+            x, first.loop
+        ) is not None:
+            return None
+        axis %= x.dim()
+        windows = self._step_frames.windows(x, axis, first, len(steps))
+        if windows is None:
+            return None
+        frame = self._frame(first.loop, windows, axis, first.index)
+        frame = self._record_and_return(frame.movedim(-1, axis), frame)
+        self.buffers.keep_frame(x, first, frame)
+        return frame
 
     def _record_and_return(self, result: Any, frame: Any) -> Any:
         self.record([frame], {}, result)
@@ -292,42 +259,69 @@ class LoopTracer:
     def _unbind(self, x: Any, dim: int = 0) -> Any:
         """Begin a loop over a tensor; return its frames, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
-        if not isinstance(frames, self._torch.SymInt) or _is_known_true(frames == frames.node.hint):
+        if not isinstance(frames, self._torch.SymInt) or is_known_true(frames == frames.node.hint):
             return None
-        loop = self._loops_by_size.setdefault(
-            str(frames), FrameLoop(len(self.all_loops), frames, author_place())
-        )
-        if loop not in self.all_loops:
-            self.all_loops.append(loop)
+        loop = self._loop_over(frames)
         return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
 
-    def _split(self, x: Any, size: Any, dim: int = 0) -> Any:
-        """Begin a loop over a tensor; return its frames with their axis, for ``x.split(1, dim)``."""
-        frames = self._unbind(x, dim) if type(size) is int and size == 1 else None
-        return frames and tuple(self._record_and_return(frame.unsqueeze(dim), frame) for frame in frames)
+    def _loop_over(self, frames: Any) -> FrameLoop:
+        """Return the loop over this number of unbound frames, which may be of several tensors; begin one if none is."""
+        if str(frames) not in self._loops_by_size:
+            self._loops_by_size[str(frames)] = self.begin(frames)
+        return self._loops_by_size[str(frames)]
+
+    def _split(
+        self, x: Any, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None
+    ) -> Any:
+        """Begin a loop over a tensor; return its parts of this many frames, for ``x.split(4, dim)``."""
+        size = split_size_or_sections if split_size is None else split_size
+        if type(size) is not int or not isinstance(x.shape[dim], self._torch.SymInt):
+            return None
+        if size == 1:
+            frames = self._unbind(x, dim)
+            return frames and tuple(self._record_and_return(frame.unsqueeze(dim), frame) for frame in frames)
+        if is_known_true(x.shape[dim] == x.shape[dim].node.hint):
+            return None
+        count, dim = x.shape[dim], dim % x.dim()
+        loop = self._loop_over(count // size if is_known_true(count % size == 0) else (count - 1) // size + 1)
+        windows = self._step_frames.windows(x, dim, LoopStep.of(loop, 0, 0, size), size)
+        if windows is None:
+            raise LoadError(loop.refusal(loop.failures[loop.loop_index]))
+        frames = [self._frame(loop, windows, dim, step) for step in range(EXPORTED_STEPS)]
+        return tuple(self._record_and_return(frame.movedim(-1, dim), frame) for frame in frames)
+
+    def _chunk(self, x: Any, chunks: Any, dim: int = 0) -> Any:
+        """Return ``x.chunk(count, dim)`` as a split, if each part has the same number of frames for every length."""
+        size = x.shape[dim]
+        if not isinstance(chunks, self._torch.SymInt) or not isinstance(size, self._torch.SymInt):
+            return None
+        width = size.node.hint // max(chunks.node.hint, 1)
+        is_even = is_known_true(size % width == 0) and is_known_true(chunks == size // width)
+        return self._split(x, width, dim) if is_even else None
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        step_places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
-        has_only_whole_axes = all(
-            is_whole_axis(entry) for entry in entries if not isinstance(entry, LoopStep)
-        )
+        step_places = [place for place, entry in enumerate(entries) if steps_of(entry)]
+        has_only_whole_axes = all(is_whole_axis(entry) for entry in entries if not steps_of(entry))
         if not step_places:
             self._note_first_frame(y, entries, value)
         if len(step_places) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
-        axis = selected_axis(y, entries, step_places[0])
-        step: LoopStep = entries[step_places[0]]
+        axis, entry = selected_axis(y, entries, step_places[0]), entries[step_places[0]]
+        step: LoopStep = steps_of(entry)[0]
         loop = step.loop
+        if axis is not None and (step.rate != 1 or isinstance(entry, slice)):
+            width = len(steps_of(entry)) if isinstance(entry, slice) else None
+            return self._write_spaced(y, axis, step, width, value)
         first = step.offset
-        if axis is None or first < loop.first or self._frames_more(y, axis, loop) != first:
+        if axis is None or first < loop.first or self._step_frames.count_more(y, axis, loop) != first:
             return None
         value = value.to(y.dtype).expand([*y.shape[:axis], *y.shape[axis + 1 :]]).clone()
         written = self.buffers.find(y, loop)
         if written is None:
-            before = self._copy_with_tails(y)
-            later = self._tail(before, axis, first, 0)
+            before = self._step_frames.copy(y)
+            later = self._step_frames.from_position(before, axis, first)
             written = WrittenFrames(y, loop.loop_index, axis, first, before, later, y._version)
             self.buffers.begin(written)
         attributes = {"axis": axis, "step": step.index, "loop": loop.loop_index}
@@ -345,6 +339,22 @@ class LoopTracer:
             y[(*(slice(None),) * axis, slice(first, None))] = written.later
             self.buffers.finish(written)
             self._end(loop)
+        return True
+
+    def _write_spaced(self, y: Any, axis: int, step: LoopStep, width: int | None, value: Any) -> Any:
+        """Write frames that are several positions apart, or parts of ``width`` frames; True if it is done."""
+        if not self._step_frames.takes_parts(y, axis, step, width):
+            return None
+        sizes = [*y.shape[:axis], *([] if width is None else [width]), *y.shape[axis + 1 :]]
+        value = value.to(y.dtype).expand(sizes).clone()
+        setattr(value, STEP_ATTRIBUTE, (step.loop.loop_index, step.index))
+        frames = self.buffers.keep_part(y, step, axis, value)
+        if step.index == EXPORTED_STEPS - 1 and len(frames) == EXPORTED_STEPS:
+            joined = self._join("stack" if width is None else "cat", frames, axis)
+            end = self._step_frames.end(y, axis, step)
+            bounds = slice(step.offset, end, step.rate if width is None else 1)
+            y[(*(slice(None),) * axis, bounds)] = joined
+            self.buffers.finish_part(y, step)
         return True
 
     def _note_first_frame(self, y: Any, entries: list[Any], value: Any) -> None:
@@ -401,7 +411,7 @@ class LoopTracer:
 
     def _have_one_shape(self, left: Any, right: Any) -> bool:
         return len(left.shape) == len(right.shape) and all(
-            _is_known_true(size == other) for size, other in zip(left.shape, right.shape)
+            is_known_true(size == other) for size, other in zip(left.shape, right.shape)
         )
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
@@ -432,19 +442,3 @@ class LoopTracer:
         return self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
         )
-
-
-def author_place() -> str:
-    """Return the file and the line of the innermost caller outside this package and of PyTorch."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "pulse",
-        "torch",
-    ):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename.rpartition('/')[2]} line {frame.f_lineno}"
-
-
-def _is_known_true(condition: Any) -> bool:
-    """Return whether a condition on sizes holds for every length."""
-    return import_module("torch.fx.experimental.symbolic_shapes").statically_known_true(condition)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.attributes import replace_attributes
+from pulse.torch.replacements.loop_steps import LoopStep, StepNumber, choose_number, truncate
 from pulse.torch.replacements.loops import LoopTracer
 
 TORCH_PACKAGE = "torch"
@@ -84,10 +85,12 @@ def _symbolic_int(torch: Any, owner: OwnThread) -> Any:
         def __call__(cls, *arguments: Any, **named: Any) -> Any:
             if len(arguments) == 1 and isinstance(arguments[0], classes) and owner.is_here:
                 return torch.sym_int(arguments[0])
+            if len(arguments) == 1 and isinstance(arguments[0], StepNumber):
+                return truncate(arguments[0])
             return builtins.int(*arguments, **named)
 
         def __instancecheck__(cls, value: Any) -> bool:
-            return isinstance(value, builtins.int)
+            return isinstance(value, builtins.int | LoopStep)
 
         def __subclasscheck__(cls, kind: type) -> bool:
             return issubclass(kind, builtins.int)
@@ -135,8 +138,8 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: LoopTracer) -> Any:
                 and known_true(start + count * step >= stop)
             ):
                 return [start + step_index * step for step_index in builtins.range(count)]
-            if type(start) is type(step) is builtins.int and start >= 0 and step == 1:
-                return loops.steps(stop - start if start else stop, start)
+            if isinstance(start, builtins.int) and isinstance(step, builtins.int) and start >= 0 and step > 0:
+                return loops.steps_to(stop, +start, +step)
         return builtins.range(*arguments)
 
     return steps
@@ -153,8 +156,11 @@ def _step_numbers(owner: OwnThread, loops: LoopTracer) -> Any:
 
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     """Return a function in place of ``max`` or ``min``, of sizes decided by the example."""
+    is_minimum = function is builtins.min  # before the exporter replaces it
 
     def choose(*arguments: Any, **named: Any) -> Any:
+        if len(arguments) == 2 and any(isinstance(argument, StepNumber) for argument in arguments):
+            return choose_number(is_minimum, *arguments)
         sizes = any(isinstance(argument, torch.SymInt) for argument in arguments)
         if sizes and not named and len(arguments) == 2 and owner.is_here:
             return arguments[1] if prefers(*arguments) else arguments[0]

@@ -253,8 +253,8 @@ def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.Monke
         pytest.param(
             torch.zeros(1, 3, 10),
             {"x": {2: "4*T"}},
-            r"dynamic of x: 4\*T is a multiple of T, which no axis is",
-            id="multiple of nothing",
+            r"4\*T is 10 frames in the example of x, which is no multiple of 4; give a longer or a shorter example",
+            id="no multiple",
         ),
     ],
 )

@@ -106,3 +106,10 @@ def test_multiples_that_do_not_fit_their_name_are_refused(entry: dict[str, int],
 def test_lengths_that_do_not_fit_are_refused(lengths: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_lengths(lengths, {"T": 20})
+
+
+def test_a_multiple_alone_keeps_its_factor() -> None:
+    for side in variations({"4*T": 24}, ["4*T"]):
+        assert side
+        assert all(lengths["4*T"] % 4 == 0 for lengths in side)
+    assert read_lengths([{"T": 5}], {"4*T": 24}) == [{"4*T": 20}]

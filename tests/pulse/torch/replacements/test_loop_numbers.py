@@ -1,5 +1,6 @@
 """Loops over frames that compute with the number of their step."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -69,7 +70,45 @@ def from_the_second(x: Any) -> Any:
     return torch.stack(outputs, 1)
 
 
-NUMBERED = [running_mean, mean_from_the_first, both_sides, corrected_bias, written_level, from_the_second]
+def by_a_quotient(x: Any) -> Any:
+    return torch.stack([x[:, t] * (1 / (t + 1)) - 1 / (0.5 + t) for t in range(x.shape[1])], 1)
+
+
+def by_a_multiple(x: Any) -> Any:
+    return torch.stack([x[:, t] + 2 * t - 0.5 * (3 - t) + t * t - abs(t - 3.5) for t in range(x.shape[1])], 1)
+
+
+def by_remainders(x: Any) -> Any:
+    return torch.stack([x[:, t] * (t % 3) + t // 5 + t**2 for t in range(x.shape[1])], 1)
+
+
+def limited_count(x: Any) -> Any:
+    """Running means of the first frames, then smoothed ones: the larger and the smaller of a number and a bound."""
+    mean, other, outputs = torch.zeros(1), torch.zeros(1), list[Any]()
+    for t, frame in enumerate(x.unbind(1)):
+        mean = mean + max(0.05, 1 / (t + 1)) * (frame - mean)
+        other = other + (frame - other) / min(t + 1, 12)
+        outputs.append(mean * other)
+    return torch.stack(outputs, 1)
+
+
+def compared_with_frames(x: Any) -> Any:
+    return torch.stack([(x[:, t] > t).float() + (t >= 20 * x[:, t]).float() for t in range(x.shape[1])], 1)
+
+
+NUMBERED = [
+    running_mean,
+    mean_from_the_first,
+    both_sides,
+    corrected_bias,
+    written_level,
+    from_the_second,
+    by_a_quotient,
+    by_a_multiple,
+    by_remainders,
+    limited_count,
+    compared_with_frames,
+]
 
 
 @pytest.mark.parametrize("forward", NUMBERED, ids=lambda forward: forward.__name__)
@@ -80,15 +119,79 @@ def test_a_step_computes_with_its_number(forward: Callable[[Any], Any]) -> None:
     assert report.require().equal
 
 
-def by_a_quotient(x: Any) -> Any:
-    return torch.stack([x[:, t] * (1 / (t + 1)) for t in range(x.shape[1])], 1)
+def by_a_power(x: Any) -> Any:
+    """The power of a long stream would not be exact in f32."""
+    return torch.stack([x[:, t] * (1 - 0.999 ** (t + 1)) for t in range(x.shape[1])], 1)
 
 
-def by_a_multiple(x: Any) -> Any:
-    return torch.stack([x[:, t] + 2 * t for t in range(x.shape[1])], 1)
+def by_a_root(x: Any) -> Any:
+    return torch.stack([x[:, t] / math.sqrt(t + 1) for t in range(x.shape[1])], 1)
 
 
-@pytest.mark.parametrize("forward", [by_a_quotient, by_a_multiple], ids=lambda forward: forward.__name__)
+@pytest.mark.parametrize("forward", [by_a_power, by_a_root], ids=lambda forward: forward.__name__)
 def test_other_numbers_of_a_step_are_refused(forward: Callable[[Any], Any]) -> None:
-    with pytest.raises(pulse.LoadError, match="it computes with a number other than the step's"):
+    with pytest.raises(pulse.LoadError, match="it computes with a number of the step that is not arithmetic"):
         pulse.from_torch(Numbered(forward), torch.randn(1, 40), {"x": {1: "T"}})
+
+
+def learns_at_first(x: Any) -> Any:
+    """A noise estimate of the first frames: neither the exported steps nor the compared lengths reach its end."""
+    noise, outputs = torch.zeros(1), list[Any]()
+    for t in range(x.shape[1]):
+        if t < 1000:
+            noise = 0.9 * noise + 0.1 * x[:, t].abs()
+        outputs.append(x[:, t] / (noise + 0.1))
+    return torch.stack(outputs, 1)
+
+
+def learns_for_seconds(x: Any) -> Any:
+    noise, outputs = torch.zeros(1), list[Any]()
+    for t in range(x.shape[1]):
+        if 0.01 * t < 2.0:
+            noise = 0.9 * noise + 0.1 * x[:, t].abs()
+        outputs.append(x[:, t] / (noise + 0.1))
+    return torch.stack(outputs, 1)
+
+
+def updates_at_times(x: Any) -> Any:
+    gain, outputs = torch.ones(1), list[Any]()
+    for t in range(x.shape[1]):
+        if t % 500 == 0:
+            gain = 1 / (1 + x[:, t].abs())
+        outputs.append(x[:, t] * gain)
+    return torch.stack(outputs, 1)
+
+
+def chosen_by_time(x: Any) -> Any:
+    weights = [0.5, 0.7, 0.9]
+    return torch.stack([x[:, t] * weights[t // 1000] for t in range(x.shape[1])], 1)
+
+
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        (learns_at_first, "a condition on the number of the step is otherwise from step 1000 on"),
+        (learns_for_seconds, "a condition on the number of the step is otherwise from step 200 on"),
+        (updates_at_times, "a condition on the number of the step is otherwise from step 500 on"),
+        (chosen_by_time, "selects by its value, and changes from step 1000 on"),
+    ],
+    ids=["condition", "seconds", "remainder", "index"],
+)
+def test_what_changes_after_the_exported_steps_is_refused(forward: Callable[[Any], Any], reason: str) -> None:
+    with pytest.raises(pulse.LoadError, match=reason):
+        pulse.from_torch(Numbered(forward), torch.randn(1, 40), {"x": {1: "T"}})
+
+
+def different_first_steps(x: Any) -> Any:
+    """Conditions that hold from the second step on for every length."""
+    h, outputs = torch.zeros(1), list[Any]()
+    for t in range(x.shape[1]):
+        h = x[:, t] if not t else 0.5 * h + x[:, t]
+        outputs.append(h if t >= 0 and -t != 1 else -h)
+    return torch.stack(outputs, 1)
+
+
+def test_conditions_that_no_later_step_changes_stream() -> None:
+    pulse.verify(
+        Numbered(different_first_steps), example=torch.randn(1, 40), dynamic={"x": {1: "T"}}, pulse=3
+    ).require()
