@@ -1,6 +1,7 @@
 """Opens the models of a server, and runs it with its settings."""
 
 import logging
+import ssl
 from importlib.util import find_spec
 from ipaddress import ip_address
 
@@ -16,7 +17,7 @@ from streaming.opening.source import load_source
 from streaming.serve.logs import log_to_stderr
 from streaming.serve.server import Server, listen, url_of
 from streaming.serve.service import HostedProgram, Service
-from streaming.serve.settings import ServerSettings
+from streaming.serve.settings import ServerSettings, read_text
 
 LEVELS = ("debug", "info", "warning", "error")
 logger = logging.getLogger("pulse.serve")
@@ -33,10 +34,27 @@ def open_programs(settings: ServerSettings) -> list[HostedProgram]:
     return programs
 
 
+def require_certificate(settings: ServerSettings) -> None:
+    """Raise InputError if the files for TLS cannot be read, or are not a certificate and its key."""
+    certificate, key = settings.certificate, settings.key
+    if certificate is None or key is None:
+        return
+    for path in (certificate, key):
+        read_text(path, "TLS in PEM")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError) as error:
+        raise InputError(
+            f"{certificate}, {key}: are not a certificate and its key in PEM ({error.strerror or error}); give the two "
+            "files of one certificate"
+        ) from None
+
+
 def run_server(settings: ServerSettings, level: str) -> None:
     """Open the models and serve them until a signal. Raises PulseError: invalid settings, or a model."""
     if level not in LEVELS:
         raise InputError(f"{spell('log_level', level)}: the levels are {', '.join(LEVELS)}")
+    require_certificate(settings)
     programs = open_programs(settings)
     log_to_stderr(level)
     service = Service(settings, programs, settings.threads or core_count())

@@ -1,7 +1,9 @@
 """The sockets of a server: uvicorn, with other defaults."""
 
+import errno
 import socket
 import sys
+from contextlib import ExitStack
 from types import FrameType
 
 import uvicorn
@@ -61,18 +63,44 @@ class Server(uvicorn.Server):
 
 def listen(host: str, port: int, slow_s: float) -> socket.socket:
     """Open a listening socket; port 0 for any. Raises InputError: the address is in use, or not of this machine."""
-    try:
-        family, socket_type, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, socket_type, proto)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if sys.platform == "linux":  # for clients that do not read, or are gone: inherited by their sockets
-            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2e3 * slow_s + 5e3))
-        listening.bind(address)
-        listening.listen(MAX_BACKLOG)
-    except (OSError, OverflowError) as error:
-        others = f"choose others with {spell('host')} and {spell('port')}"
-        raise InputError(f"{host}, port {port}: {error}; {others}") from None
+    with ExitStack() as stack:
+        try:
+            family, socket_type, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[
+                0
+            ]
+            listening = stack.enter_context(socket.socket(family, socket_type, proto))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if (
+                sys.platform == "linux"
+            ):  # for clients that do not read, or are gone: inherited by their sockets
+                listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2e3 * slow_s + 5e3))
+            listening.bind(address)
+            listening.listen(MAX_BACKLOG)
+        except (OSError, OverflowError, UnicodeError) as error:
+            raise InputError(_describe_refusal(host, port, error)) from None
+        stack.pop_all()
     return listening
+
+
+def _describe_refusal(host: str, port: int, error: Exception) -> str:
+    """Describe why an address cannot be listened on, and what to do."""
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return f"host {host}: is no address or known name; give one of this machine with {spell('host')}"
+    if number == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host}: is in use, perhaps by another server; end that one, or choose another port with "
+            f"{spell('port')} (0: any free one)"
+        )
+    if number == errno.EADDRNOTAVAIL:
+        return (
+            f"host {host}: is not an address of this machine; choose one with {spell('host')}, such as 127.0.0.1, or "
+            "0.0.0.0 for all of them"
+        )
+    if number in (errno.EACCES, errno.EPERM):
+        return f"port {port} of {host}: this user may not listen on it; choose one from 1024 on with {spell('port')}"
+    reason = (isinstance(error, OSError) and error.strerror) or error
+    return f"{host}, port {port}: {reason}; choose others with {spell('host')} and {spell('port')}"
 
 
 def url_of(listening: socket.socket, secure: bool) -> str:

@@ -143,12 +143,11 @@ def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> Setti
 
     Raises InputError: it cannot be read, or a key or value is not valid
     """
+    text = read_text(path, "settings in TOML")
     try:
-        return parse(tomllib.loads(path.read_text("utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return parse(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not TOML: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
     except (InputError, LoadError) as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -167,11 +166,27 @@ def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """Read tokens from a file, one per line. Raises InputError: there are none."""
-    tokens = tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
+    """Read tokens from a file, one per line. Raises InputError: it cannot be read, or there are none."""
+    tokens = tuple(line.strip() for line in read_text(path, "tokens").splitlines() if line.strip())
     if not tokens:
         raise InputError(f"{path}: contains no token; write one per line")
     return tokens
+
+
+def read_text(path: Path, content: str) -> str:
+    """Read a text file; ``content`` is what it should contain. Raises InputError: it cannot be read, or is not text."""
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; give the file of {content} in it") from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text in UTF-8; give a file of {content}") from None
 
 
 def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
