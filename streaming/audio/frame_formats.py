@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from math import prod
 from typing import Protocol
 
@@ -17,6 +18,8 @@ MAX_FRAMES = np.iinfo(np.int64).max
 """The header of a .npy has space for this number of frames, so that it can be amended in place."""
 ALIGNMENT = 64
 """The header of a .npy is a multiple of this many bytes."""
+MIN_TIME_DIGITS, MAX_TIME_DIGITS = 3, 6
+"""The decimals of times in seconds: at least milliseconds, and at most microseconds."""
 MAX_PIECE_BYTES = 1 << 22
 """Maximum number of bytes that are copied at a time."""
 
@@ -140,6 +143,7 @@ class TableFormat:
 
     def __init__(self, first: Array, axis: int | None, rate_hz: float | None) -> None:
         self._axis, self._rate_hz = axis, rate_hz
+        self._digits = MAX_TIME_DIGITS if rate_hz is None else time_digits(rate_hz)
         self._columns = prod(size for index, size in enumerate(first.shape) if index != axis)
 
     def head(self, frames: int) -> bytes:
@@ -159,7 +163,17 @@ class TableFormat:
         return part
 
     def _time(self, frame: int) -> int | str:
-        return frame if self._rate_hz is None else f"{frame / self._rate_hz:.6f}"
+        return frame if self._rate_hz is None else f"{frame / self._rate_hz:.{self._digits}f}"
+
+
+def time_digits(rate_hz: float) -> int:
+    """Return the decimals of times in seconds: those that make each exact, or of a microsecond if none do.
+
+    At least milliseconds are written
+    """
+    step_s = 1 / Fraction(rate_hz)
+    digits = range(MIN_TIME_DIGITS, MAX_TIME_DIGITS)
+    return next((count for count in digits if (step_s * 10**count).denominator == 1), MAX_TIME_DIGITS)
 
 
 def _rows(rows: Iterable[Sequence[object]]) -> bytes:

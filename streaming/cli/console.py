@@ -20,16 +20,13 @@ NOT_PROVED = 3
 """The exit code if no output depends on the inputs, so that nothing is proved."""
 INTERRUPTED_EXIT_CODE = 130
 """The exit code after Ctrl-C, as shells have it."""
-PIPE_COLUMNS = 240
-"""The width of a line if no terminal limits it."""
 
 
 def stdout() -> "Console":
     """Return the console of standard output, for reports."""
     from streaming.terminal.output import terminal
 
-    width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    return terminal(width=width)
+    return terminal()
 
 
 def stderr() -> "Console":

@@ -131,7 +131,7 @@ class LiveOptions:
         bool,
         _option("--lock-memory/--no-lock-memory", help="Lock memory, so that it is not paged out."),
     ] = True
-    quiet: Annotated[bool, _option("--quiet", "-q", help="Show nothing during the run.")] = False
+    quiet: Annotated[bool, _option("--quiet", "-q", help="Show nothing until the report at the end.")] = False
 
     @property
     def output_paths(self) -> tuple[Path | None, ...]:

@@ -37,7 +37,13 @@ def write_text(text: str, file: TextIO | None = None) -> None:
 
 
 def show_sections(console: Console, sections: Iterable[Section]) -> None:
-    """Print the sections of a report, separated by empty lines."""
+    """Print the sections of a report, separated by empty lines.
+
+    In a pipe or a file, lines are as long as their text, and do not end with spaces.
+    """
+    if not console.is_terminal:
+        console.file.write("\n\n".join(section.text() for section in sections) + "\n")
+        return
     for index, section in enumerate(sections):
         if index:
             console.print()

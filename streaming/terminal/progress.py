@@ -5,6 +5,8 @@ from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from pulse.support.printable import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
@@ -14,6 +16,11 @@ Progress = Callable[[int, int], None]
 
 MAX_SILENT_S = 0.3
 """Operations of at most this many seconds show no bar, and do not import what draws it."""
+
+BAR_COLUMNS = 56
+"""The columns of a bar, its percentage and its remaining time, after the title."""
+MIN_TITLE_COLUMNS = 20
+"""A title is not shortened further than this, however narrow the terminal is."""
 
 
 @contextmanager
@@ -55,5 +62,13 @@ def _bar(title: str) -> "RichProgress | None":
         TimeRemainingColumn(),
     )
     bar = RichProgress(*columns, console=console, transient=True)
-    bar.add_task(title, total=None)
+    bar.add_task(_shorten(printable(title), max(console.width - BAR_COLUMNS, MIN_TITLE_COLUMNS)), total=None)
     return bar
+
+
+def _shorten(title: str, columns: int) -> str:
+    """Return a title of at most this many columns: its beginning and its end."""
+    if len(title) <= columns:
+        return title
+    start = (columns - 1) // 2
+    return f"{title[:start]}…{title[len(title) - (columns - 1 - start) :]}"

@@ -35,7 +35,7 @@ def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = No
         writer = csv.writer(file)
         writer.writerow(["frame" if rate_hz is None else "time_s", *names])
         for number, row in enumerate(rows.tolist()):
-            writer.writerow([number if rate_hz is None else f"{number / rate_hz:.6f}", *row])
+            writer.writerow([number if rate_hz is None else f"{number / rate_hz:.3f}", *row])
     return path.read_bytes()
 
 

@@ -260,7 +260,7 @@ def test_frames_leave_as_rows() -> None:
     out, into = os.pipe()
     with TableStream("out", into, 1, 100.0) as table:
         table.write(np.array([[0.5, 1.0]], np.float32))
-        assert os.read(out, 1000).splitlines() == [b"time_s,value", b"0.000000,0.5", b"0.010000,1.0"]
+        assert os.read(out, 1000).splitlines() == [b"time_s,value", b"0.000,0.5", b"0.010,1.0"]
         table.write(np.array([[2.0]], np.float32))
-        assert os.read(out, 1000) == b"0.020000,2.0\r\n"
+        assert os.read(out, 1000) == b"0.020,2.0\r\n"
     os.close(out)
