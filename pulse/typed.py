@@ -19,7 +19,7 @@ from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.support.budget import Spending, current_spending
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import choose_wording, spell
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
@@ -169,12 +169,12 @@ class TypedNetwork:
             if not symbols:
                 raise PulseError(
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
-                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}, or dynamic={{'x': {{2: 'T'}}}} of from_torch; if "
+                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}, or {_dynamic_example()}; if "
                     f"each call takes the next chunk, {spell('states', {})} says so"
                 )
             raise PulseError(
                 f"inputs have {len(symbols)} symbols ({names}); write a multiple of another one as such ('32*T' in "
-                "the shape of an input, or in dynamic= of from_torch), or name the one of the stream with "
+                f"the shape of an input, or {_dynamic_example('32*T')}), or name the one of the stream with "
                 f"{spell('symbol')}, and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
         for candidate in symbols:
@@ -306,6 +306,11 @@ def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:
         env[symbol] = (size - at_zero) // slope
     elif is_floored_symbol(dim):
         env[symbol] = size
+
+
+def _dynamic_example(dim: str = "T") -> str:
+    """Return how the variable axis of a PyTorch module's input is named."""
+    return f"{spell('dynamic', {'x': {2: dim}})} {choose_wording('of from_torch', 'for a PyTorch module')}"
 
 
 def has_constant_shapes(network: TypedNetwork) -> bool:

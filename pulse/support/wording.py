@@ -44,6 +44,11 @@ def spell(parameter: str, example: Any = None) -> str:
     return _spelling.get()(parameter, example)
 
 
+def choose_wording(python: str, otherwise: str) -> str:
+    """Return the text for users who write Python, or the one for others, as ``spell`` does with parameters."""
+    return python if _spelling.get() is in_python else otherwise
+
+
 def current_spelling() -> Spelling:
     """Return the spelling in use."""
     return _spelling.get()

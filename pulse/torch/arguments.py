@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
+from pulse.support.wording import choose_wording
 from pulse.torch.lengths import Lengths, split_multiple
 
 AxisNames: TypeAlias = Mapping[int, str]
@@ -89,7 +90,7 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
     if isinstance(module, torch.jit.ScriptModule):
         raise InputError(
             f"{title} is a TorchScript program, which PyTorch's exporter does not take; pass the module that it was "
-            "made from, or load an ONNX file of it with pulse.load"
+            f"made from, or {choose_wording('load an ONNX file of it with pulse.load', 'give an ONNX file of it')}"
         )
     parameters = list(inspect.signature(module.forward).parameters.values())
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:

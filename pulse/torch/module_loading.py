@@ -13,6 +13,7 @@ from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
 from pulse.models import Model
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap, release_pages
+from pulse.support.wording import choose_wording
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
@@ -147,6 +148,6 @@ def import_torch() -> Any:
     if find_spec("torch") is None:
         raise InputError(
             "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX on a machine with PyTorch "
-            "and load the file with pulse.load"
+            f"and {choose_wording('load the file with pulse.load', 'give that file')}"
         )
     return import_module("torch")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pulse.support.file_bytes import HEAD_BYTES
+from pulse.support.wording import choose_wording
 
 RECIPE = re.compile(rb"(\s|#[^\n]*\n)*((title|rate|outputs)\s*=|\[\[\s*stage\s*\]\])")
 """How a recipe begins: see ``pulse.recipes``."""
@@ -14,14 +15,21 @@ _ZIP_NAME_OFFSET = 30
 """Where the name of the first file in a zip archive begins."""
 
 _EXPORT = "export it to ONNX"
+_MODULE = "write a function that loads the PyTorch module and returns it, and give it as file.py:function"
 
 
 class UnreadableFormat(NamedTuple):
-    """A kind of file: whether a head is one, what to call it, and what to do."""
+    """A kind of file: whether a head is one, what to call it, and what to do; outside of Python, if that differs."""
 
     test: Callable[[bytes], bool]
     contents: str
-    advice: str
+    python_advice: str
+    other_advice: str | None = None
+
+    @property
+    def advice(self) -> str:
+        """What the user may do."""
+        return choose_wording(self.python_advice, self.other_advice or self.python_advice)
 
 
 def _starts(*magics: bytes) -> Callable[[bytes], bool]:
@@ -73,6 +81,7 @@ LIKENESSES = (
         _zip_test(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
         "a PyTorch file",
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
+        f"{_MODULE}, or export it with torch.onnx.export",
     ),
     UnreadableFormat(_zip_test(b".npy"), "numpy arrays (.npz)", "give the model instead"),
     UnreadableFormat(_starts(b"PK\3\4"), "a zip archive", "unpack it and give the .onnx file in it"),
@@ -80,11 +89,13 @@ LIKENESSES = (
         _starts(*(bytes((0x80, version)) for version in range(2, 6))),
         "a Python pickle, perhaps from PyTorch",
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
+        f"{_MODULE}, or export it with torch.onnx.export",
     ),
     UnreadableFormat(
         _is_safetensors,
         "weights in safetensors",
         "they have no graph: load them into their PyTorch model and use pulse.from_torch",
+        f"they have no graph: {_MODULE}",
     ),
     UnreadableFormat(
         _starts(b"GGUF"), "weights in GGUF", f"take the model that they come from and {_EXPORT}"

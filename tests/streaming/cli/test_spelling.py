@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import warnings
+from pathlib import Path
 
 import onnx
 import pytest
@@ -106,7 +107,28 @@ def test_options_of_other_commands_are_named_with_their_command(command: str, op
     if command == "serve":
         pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'pulse-stream[serve]'")
     path = save("fixed.onnx", [node("Relu", "x", "y")], {"x": [1, 4, 9]}, {"y": [1, 4, 9]})
-    assert f"such as {option}" in refusal(command, path)
+    message = refusal(command, path)
+    assert f"such as {option}" in message
+    assert "from_torch" not in message
+    assert "for a PyTorch module" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "contents"),
+    [
+        ("model.pkl", b"\x80\x04abc", "a Python pickle, perhaps from PyTorch"),
+        ("model.safetensors", b"\x40\0\0\0\0\0\0\0{}", "weights in safetensors"),
+    ],
+    ids=["a pickle", "safetensors"],
+)
+def test_advice_on_pytorch_files_suits_the_caller(name: str, content: bytes, contents: str) -> None:
+    """Python has a function for them, the command line a name."""
+    Path(name).write_bytes(content)
+    message = refusal("convert", name)
+    assert f"it looks like {contents}; " in message
+    assert "and give it as file.py:function" in message
+    with pytest.raises(PulseError, match=r"use pulse\.from_torch"):
+        package.load(name)
 
 
 def test_a_backend_of_other_commands_is_named_with_their_command() -> None:
