@@ -12,11 +12,12 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import spell
 from streaming.audio.audio_formats import UNCLIPPED
 from streaming.audio.channels import Samples
 from streaming.audio.frame_formats import TableFormat
 from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
-from streaming.audio.wav_stream import StreamFormat, read_header, wav_header
+from streaming.audio.wav_stream import StreamFormat, header_format, read_header, wav_header
 from streaming.files.partial import write_all
 
 
@@ -32,6 +33,7 @@ class StreamReader(AudioSource):
     def __init__(self, name: str, descriptor: int, stream_format: StreamFormat | None = None) -> None:
         self.name = name
         self._file = _Descriptor(descriptor, "rb")
+        self._is_raw = stream_format is not None
         try:
             self._format = read_header(name, self._read_exactly) if stream_format is None else stream_format
         except BaseException:
@@ -55,6 +57,8 @@ class StreamReader(AudioSource):
             if not piece:
                 break
             data = remaining + piece
+            if not frames_read and self._is_raw:
+                self._refuse_header(data)
             whole_bytes = len(data) // size * size
             remaining = data[whole_bytes:]
             if whole_bytes:
@@ -74,6 +78,15 @@ class StreamReader(AudioSource):
     def close(self) -> None:
         """Close the descriptor."""
         self._file.close()
+
+    def _refuse_header(self, data: bytes) -> None:
+        """Raise InputError if the first bytes of raw samples are the header of an audio file."""
+        file_format = header_format(data)
+        if file_format is not None:
+            raise InputError(
+                f"{self.name}: begins with a header of {file_format}, and {spell('raw')} reads it as samples; omit "
+                f"{spell('raw')}"
+            )
 
     def _read_exactly(self, count: int) -> bytes:
         """Read ``count`` bytes, or fewer at the end."""

@@ -27,6 +27,8 @@ STANDARD_OUTPUT = "standard output"
 OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 STREAMED = ("wav", "raw", "csv", "npy")
 """The formats that can be written to a pipe."""
+WAV_KINDS = {"WAV", "WAVEX", "RF64"}
+"""The formats whose files are called .wav."""
 
 
 @record
@@ -117,6 +119,8 @@ class Target:
             )
         if frames:
             _require_suffix(path, word, streamed)
+        if suffix is not None and audio_format is not None and not streamed:
+            _require_own_format(path, word, audio_format)
         if encoding is not None and audio_format is None:
             raise InputError(f"{spell('encoding', encoding)}: {_name(path)} takes frames, which have none")
         parsed = None if encoding is None or audio_format is None else audio_format.parse_encoding(encoding)
@@ -193,6 +197,21 @@ def _require_suffix(path: Path, word: str, streamed: bool, content: str = "frame
     if not streamed and path.suffix.lower() != f".{word}":
         raise InputError(
             f"{path}: {content} are written by suffix; call the file {path.with_suffix('.' + word)}"
+        )
+
+
+def _require_own_format(path: Path, word: str, audio_format: AudioFormat) -> None:
+    """Raise InputError if the suffix of a file stands for another format than the one that is requested."""
+    stated = find_format(path.suffix)
+    is_table = path.suffix.lower() in WRITABLE
+    if is_table or (
+        stated is not None
+        and stated.name != audio_format.name
+        and {stated.name, audio_format.name} - WAV_KINDS
+    ):
+        raise InputError(
+            f"{path}: the name says {path.suffix}, {spell('format', word)} something else; call the file "
+            f"{path.with_suffix('.' + word)}, or omit {spell('format')}"
         )
 
 

@@ -3,6 +3,7 @@
 Sources: Microsoft's RIFF documentation; EBU Tech 3306 for RF64.
 """
 
+import re
 from collections.abc import Callable
 from struct import pack, unpack
 
@@ -21,6 +22,17 @@ MAX_FORMAT_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
 MAX_READ_BYTES = 1 << 16
 """Maximum number of bytes that are read at a time."""
+HEADERS = {
+    "WAV": rb"RIFF.{4}WAVE",
+    "RF64": rb"RF64.{4}WAVE",
+    "AIFF": rb"FORM.{4}AIF",
+    "FLAC": rb"fLaC",
+    "Ogg": rb"OggS",
+    "CAF": rb"caff",
+    "AU": rb"\.snd",
+    "MP3": rb"ID3",
+}
+"""Format of audio files -> how its header begins."""
 CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 
@@ -103,6 +115,11 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     elif size == 0 or size >= MAX_STATED_BYTES:
         return stream_format
     return StreamFormat(stream_format.encoding, stream_format.rate_hz, stream_format.channels, size)
+
+
+def header_format(data: bytes) -> str | None:
+    """Return the format of audio files whose header data begin with; None if they may be raw samples."""
+    return next((name for name, start in HEADERS.items() if re.match(start, data, re.DOTALL)), None)
 
 
 def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:

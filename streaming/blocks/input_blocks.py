@@ -222,12 +222,30 @@ def _port_text(port: Port) -> str:
 
 
 def _reshape_advice(port: Port, shape: Sequence[int]) -> str:
-    """Return how to reshape a block of a port that differs only in axes of size 1; empty if it differs otherwise."""
-    expected = [size for axis, size in enumerate(port.shape) if axis == port.axis or size != 1]
-    sizes = [size for size in shape if size != 1]
-    stream_axis = sum(size != 1 for size in port.shape[: port.axis])
-    if len(sizes) != len(expected):
-        return ""
-    expected[stream_axis] = sizes[stream_axis]
+    """Return how to reshape a block of a port that differs only in axes of size 1 and in the place of the time axis.
+
+    Empty if it differs otherwise
+    """
+    others = [size for axis, size in enumerate(port.shape) if axis != port.axis and size != 1]
+    axes = [axis for axis in range(len(shape)) if _sizes_without(shape, axis) == others]
+    before = sum(size != 1 for size in port.shape[: port.axis])
     dims = ", ".join("-1" if axis == port.axis else str(size) for axis, size in enumerate(port.shape))
-    return f"; reshape it with .reshape({dims})" if sizes == expected else ""
+    if not axes:
+        return ""
+    if any(sum(size != 1 for size in shape[:axis]) == before for axis in axes):
+        return f"; reshape it with .reshape({dims})"
+    (axis, *_) = axes
+    name = port.name if port.name.isidentifier() else "array"
+    rest = [size for other, size in enumerate(shape) if other != axis]
+    if port.axis is not None and rest == [*port.shape[: port.axis], *port.shape[port.axis + 1 :]]:
+        return f"; its time axis is {axis}: move it with numpy.moveaxis({name}, {axis}, {port.axis})"
+    target = next(
+        index for index in range(len(rest) + 1) if sum(size != 1 for size in rest[:index]) == before
+    )
+    moved = f"numpy.moveaxis({name}, {axis}, {target}).reshape({dims})"
+    return f"; its time axis is {axis}: move it with {moved}"
+
+
+def _sizes_without(shape: Sequence[int], axis: int) -> list[int]:
+    """Return the sizes that are not 1, without an axis."""
+    return [size for other, size in enumerate(shape) if other != axis and size != 1]

@@ -65,6 +65,7 @@ class RunRequest:
     def refuse_file(self, live: LiveOptions) -> None:
         """Raise InputError for options that need --live."""
         self._refuse_events()
+        self._refuse_tables()
         audio = self.audio
         names = names_given(live)
         if names:
@@ -80,6 +81,15 @@ class RunRequest:
             raise InputError(f"{name}: holds frames; --raw and --subtype are for audio")
         if audio.out_routes:
             raise InputError(f"{name}: holds frames; --out is for audio, give OUT and --output")
+
+    def _refuse_tables(self) -> None:
+        for text in (str(self.source or ""), *(self.audio.in_routes or ())):
+            if text.lower().endswith(".csv"):
+                path = text.partition("=")[2] or text
+                raise InputError(
+                    f"{path}: tables are written, but not read; give audio, or frames as {' or '.join(READABLE)}, "
+                    "which numpy.save and numpy.savez write"
+                )
 
     def _refuse_events(self) -> None:
         if self.events is not None and self.model is None:

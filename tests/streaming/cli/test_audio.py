@@ -82,6 +82,27 @@ def test_the_format_can_be_asked_for() -> None:
     assert soundfile.info("out.dat").format == "CAF"
 
 
+def test_a_wav_file_may_be_asked_for_in_any_of_its_formats() -> None:
+    write_sound("in.wav", uniform_noise(4000), subtype="PCM_16")
+    report("run", identity_model(), "in.wav", "out.wav", "--format", "wavex", "--backend", "numpy")
+    assert soundfile.info("out.wav").format == "WAVEX"
+
+
+@pytest.mark.parametrize("name", ["in.wav", "in.flac", "in.ogg", "in.aiff", "in.au", "in.caf"])
+def test_a_header_is_not_read_as_raw_samples(name: str) -> None:
+    write_sound(name, uniform_noise(4000))
+    message = refusal("run", identity_model(), name, "out.wav", "--raw", "s16,48000", "--backend", "numpy")
+    assert f"{name}: begins with a header of " in message
+    assert "and --raw reads it as samples; omit --raw" in message
+    assert not Path("out.wav").exists()
+
+
+def test_a_header_in_a_pipe_is_not_read_as_raw_samples() -> None:
+    write_sound("in.wav", uniform_noise(4000))
+    _, errors = pipe(Path("in.wav").read_bytes(), identity_model(), "-", "out.wav", "--raw", "s16", code=2)
+    assert "standard input: begins with a header of WAV, and --raw reads it as samples; omit --raw" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -90,10 +111,25 @@ def test_the_format_can_be_asked_for() -> None:
             ["in.wav", "out.x", "--format", "csv"],
             "frames are written by suffix; call the file out.csv",
         ),
+        (
+            ["in.wav", "out.wav", "--format", "flac"],
+            "out.wav: the name says .wav, --format flac something else; call the file out.flac, or omit --format",
+        ),
+        (
+            ["in.wav", "out.npy", "--format", "wav"],
+            "out.npy: the name says .npy, --format wav something else",
+        ),
         (["in.wav", "out.csv", "--subtype", "float"], "out.csv takes frames, which have none"),
         (["x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"], "are for audio"),
     ],
-    ids=["an unknown encoding", "frames as a format", "an encoding of a table", "an encoding of frames"],
+    ids=[
+        "an unknown encoding",
+        "frames as a format",
+        "another format than the name's",
+        "audio in an array",
+        "an encoding of a table",
+        "an encoding of frames",
+    ],
 )
 def test_encodings_and_formats_that_do_not_suit_are_refused(arguments: list[str], words: str) -> None:
     write_sound("in.wav", uniform_noise(4000), subtype="PCM_16")

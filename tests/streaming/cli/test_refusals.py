@@ -143,6 +143,9 @@ def arrays(working_folder: None) -> None:
     np.save("flat.npy", np.zeros(9, np.float32))
     np.save("middle.npy", np.zeros((9, 1, 4), np.float32))
     np.save("turned.npy", np.zeros((4, 9), np.float32))
+    np.save("swapped.npy", np.zeros((1, 4, 9), np.float32))
+    np.save("wrong.npy", np.zeros((1, 5, 9), np.float32))
+    Path("table.csv").write_text("0.1,0.2,0.3,0.4\n")
     np.save("ints.npy", np.zeros((1, 9, 4), np.int64))
     Path("text.npy").write_text("words")
     np.savez("other.npz", z=bad)
@@ -154,11 +157,17 @@ def arrays(working_folder: None) -> None:
         ("nan.npy", "x: NaN at frame 6; replace it\n"),
         ("flat.npy", "x: expected [1, any, 4] f32, got shape [9]\n"),
         ("middle.npy", "got shape [9, 1, 4]; reshape it with .reshape(1, -1, 4)\n"),
-        ("turned.npy", "got shape [4, 9]\n"),
+        (
+            "turned.npy",
+            "got shape [4, 9]; its time axis is 1: move it with numpy.moveaxis(x, 1, 0).reshape(1, -1, 4)\n",
+        ),
+        ("swapped.npy", "got shape [1, 4, 9]; its time axis is 2: move it with numpy.moveaxis(x, 2, 1)\n"),
+        ("wrong.npy", "x: expected [1, any, 4] f32, got shape [1, 5, 9]\n"),
         ("ints.npy", "got i64"),
         ("text.npy", "text.npy: cannot be read"),
         ("other.npz", "no array for input x; the file has z"),
         ("none.npy", "none.npy: no such file"),
+        ("table.csv", "table.csv: tables are written, but not read; give audio, or frames as .npy or .npz"),
         pytest.param(noisy_path(), "has 1 channel, and features takes 4 channels: x:0, x:1,", id="audio"),
         pytest.param(noisy_path(), "features of audio need a recipe (pulse recipe)\n", id="way out"),
     ],
