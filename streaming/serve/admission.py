@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
 from streaming.serve.hosted_model import HostedModel
@@ -48,7 +49,9 @@ class Admission(NotCopyable):
             raise ProtocolError("drain", "the server is about to end", "connect again later")
         max_streams = self._settings.limits.streams_per_address
         if self._addresses[address] >= max_streams:
-            raise ProtocolError("address", f"{address} has {max_streams} streams", "close one of them")
+            raise ProtocolError(
+                "address", f"{address} has {count_of(max_streams, 'stream')}", "close one of them"
+            )
         self._addresses[address] += 1
 
     def leave(self, address: str) -> None:
@@ -85,7 +88,9 @@ class Admission(NotCopyable):
         free = [worker for worker in self._workers if model.has_lane(worker)]
         if not free:
             raise ProtocolError(
-                "busy", f"{model.name} has {model.settings.streams} streams, the maximum", "try again later"
+                "busy",
+                f"{model.name} has {count_of(model.settings.streams, 'stream')}, the maximum",
+                "try again later",
             )
         idle = [worker for worker in free if self.load(worker) + model.thread_fraction <= MAX_PACKED_LOAD]
         best = idle[0] if idle else min(free, key=self.load)

@@ -12,6 +12,7 @@ from pulse.facts import Array, convert_numbers
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.events.choice import DetectorChoice
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
@@ -75,7 +76,8 @@ class HostedModel(NotCopyable):
         self.name = settings.id
         if program.limit is not None and program.limit < program.pulse:
             raise InputError(
-                f"{self.name}: streams have at most {program.limit} frames, fewer than a pulse of {program.pulse}; "
+                f"{self.name}: streams have at most {count_of(program.limit, 'frame')}, fewer than a pulse of "
+                f"{program.pulse}; "
                 "choose a smaller pulse"
             )
         self._constants = _constants(program, settings)

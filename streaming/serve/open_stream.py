@@ -8,6 +8,7 @@ import anyio
 from pulse.facts import Array
 from pulse.ops.clock import frames_at
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.protocol.binary_messages import EPOCH_MODULUS, HEADER, INPUT, unpack_header
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.ports import StreamPort
@@ -185,7 +186,7 @@ class OpenStream(NotCopyable):
         if ahead is not None and self._whole_pulses() <= self.pulses:
             raise ProtocolError(
                 "input",
-                f"input {ahead.name} is more than {self.window} frames ahead of another one",
+                f"input {ahead.name} is more than {count_of(self.window, 'frame')} ahead of another one",
                 "send the inputs in turn",
             )
         return ahead is not None
@@ -197,7 +198,9 @@ class OpenStream(NotCopyable):
             return port.decode(values, frames, self._conversion.name)
         if not 0 < frames <= MAX_PACKET_SAMPLES:
             raise ProtocolError(
-                "message", f"a packet of {frames} samples", f"at most {MAX_PACKET_SAMPLES} are in one"
+                "message",
+                f"a packet of {count_of(frames, 'sample')}",
+                f"at most {MAX_PACKET_SAMPLES} are in one",
             )
         return bytes(values)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.native.resample import NativeResampler
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.opus import OpusDecoder, OpusEncoder
@@ -75,7 +76,7 @@ class InputSound(NotCopyable):
         if size != count:
             raise ProtocolError(
                 "message",
-                f"{self.port.name}: a packet has {size} samples, but its header says {count}",
+                f"{self.port.name}: a packet has {count_of(size, 'sample')}, but its header says {count}",
                 "send one packet per message, with its number of samples at 48 kHz",
             )
         return samples

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from pulse.support.wording import count_of
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.settings import LimitSettings
 
@@ -32,14 +33,16 @@ class RateLimiter:
         """Count a message. Raises ProtocolError: it is too long, or one too many."""
         max_bytes = min(MAX_TEXT_BYTES, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > max_bytes:
-            raise ProtocolError("size", f"a message of {size} bytes", f"send at most {max_bytes}")
+            raise ProtocolError("size", f"a message of {count_of(size, 'byte')}", f"send at most {max_bytes}")
         second = int(self._monotonic())
         if second != self._second:
             self._second, self._messages = second, 0
         self._messages += 1
         if self._messages > self._limits.messages_per_s:
             raise ProtocolError(
-                "pace", f"more than {self._limits.messages_per_s} messages in a second", "send larger blocks"
+                "pace",
+                f"more than {count_of(self._limits.messages_per_s, 'message')} in a second",
+                "send larger blocks",
             )
 
     def count_frames(self, frames: float) -> None:

@@ -56,9 +56,9 @@ def run_server(settings: ServerSettings, level: str) -> None:
         raise InputError(f"{spell('log_level', level)}: the levels are {', '.join(LEVELS)}")
     require_certificate(settings)
     programs = open_programs(settings)
-    log_to_stderr(level)
     service = Service(settings, programs, settings.threads or core_count())
     listening = listen(settings.host, settings.port, settings.limits.slow_s)
+    log_to_stderr(level)
     server = Server(service, listening)
     names = [model.name for model in service.models]
     url = url_of(listening, settings.certificate is not None)
