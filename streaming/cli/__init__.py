@@ -12,8 +12,9 @@ def main() -> None:
 
     collect_rarely()  # before the imports, whose objects nearly all stay alive
     from streaming.cli.commands import app
-    from streaming.cli.standard_output import show_any_name
+    from streaming.cli.standard_output import replace_closed_outputs, show_any_name
 
+    replace_closed_outputs()
     show_any_name()
     try:
         app()

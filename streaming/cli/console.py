@@ -95,8 +95,10 @@ def print_json(values: Mapping[str, Any]) -> None:
     """Print one JSON document, which is all of stdout."""
     _documents.set(_documents.get() + 1)
     from pulse.support.report import json_text
+    from streaming.terminal.stdout_errors import name_stdout
 
-    sys.stdout.write(json_text(values) + "\n")
+    with name_stdout():
+        sys.stdout.write(json_text(values) + "\n")
 
 
 def print_report(report: "Report", json: bool = False, markdown: bool = False) -> None:

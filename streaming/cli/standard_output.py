@@ -31,6 +31,7 @@ def take_stdout(text: bool = False) -> int:
         if os.isatty(1) and not text:
             raise InputError("standard output: is a terminal; redirect it, or pipe it: pulse run … - | aplay")
         sys.stdout.flush()
+        os.write(1, b"")
         data = os.dup(1)
     except OSError as error:
         raise InputError(f"standard output: cannot be written ({error.strerror})") from error
@@ -39,6 +40,21 @@ def take_stdout(text: bool = False) -> int:
     if stack is not None:
         stack.callback(_give_back, data)
     return data
+
+
+def replace_closed_outputs() -> None:
+    """Put the null device in the place of a closed standard output or error, so that no other file gets its number.
+
+    Reports to it are lost; data cannot be written to it: ``take_stdout`` refuses it.
+    """
+    for number, name, flags in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        if getattr(sys, name) is not None:
+            continue
+        null = os.open(os.devnull, flags)
+        if null != number:
+            os.dup2(null, number)
+            os.close(null)
+        setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def show_any_name() -> None:

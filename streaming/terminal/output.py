@@ -11,6 +11,7 @@ from rich.text import Text as RichText
 
 from pulse.support.printable import printable, printable_lines
 from pulse.support.report import Pairs, Section, Text
+from streaming.terminal.stdout_errors import name_stdout
 
 
 class Terminal(Console):
@@ -32,8 +33,9 @@ def terminal(stderr: bool = False, width: int | None = None, soft_wrap: bool = T
 
 
 def write_text(text: str, file: TextIO | None = None) -> None:
-    """Write lines of text unchanged, except for control characters."""
-    (file or sys.stdout).write(printable_lines(text))
+    """Write lines of text unchanged, except for control characters. Raises InputError as ``name_stdout``."""
+    with name_stdout():
+        (file or sys.stdout).write(printable_lines(text))
 
 
 def show_sections(console: Console, sections: Iterable[Section]) -> None:
@@ -42,7 +44,8 @@ def show_sections(console: Console, sections: Iterable[Section]) -> None:
     In a pipe or a file, lines are as long as their text, and do not end with spaces.
     """
     if not console.is_terminal:
-        console.file.write("\n\n".join(section.text() for section in sections) + "\n")
+        with name_stdout():
+            console.file.write("\n\n".join(section.text() for section in sections) + "\n")
         return
     for index, section in enumerate(sections):
         if index:

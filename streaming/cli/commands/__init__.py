@@ -165,7 +165,7 @@ class Commands(TyperGroup):
     def _invoke(self, ctx: Any, interrupts: list[int]) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            _flush_stdout()
             return result
         except KeyboardInterrupt:
             self._exit_interrupted()
@@ -189,6 +189,14 @@ class Commands(TyperGroup):
     def _exit_interrupted(self) -> NoReturn:
         fail(KeyboardInterrupt(), "interrupted; only complete results are written")
         raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
+
+
+def _flush_stdout() -> None:
+    """Write what is left. Raises InputError: standard output cannot be written."""
+    from streaming.terminal.stdout_errors import name_stdout
+
+    with name_stdout():
+        sys.stdout.flush()
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")

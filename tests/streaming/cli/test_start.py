@@ -7,6 +7,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from streaming.builtin import noisy_path
+
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 HEAVY = {"numba", "numpy", "onnx", "samplerate", "soundfile", "sounddevice", "pulse.models"}
@@ -79,6 +81,47 @@ def test_an_interrupt_that_a_compiler_lost_ends_the_command() -> None:
     )
     assert result.returncode == 130
     assert result.stderr == "error: interrupted; only complete results are written\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("redirection", "code", "message"),
+    [
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+        ("> /dev/full", 2, "error: standard output: cannot be written (No space left on device)\n"),
+    ],
+    ids=["stdout closed", "stderr closed", "stdout full"],
+)
+def test_an_output_that_cannot_be_written_shows_no_traceback(
+    redirection: str, code: int, message: str
+) -> None:
+    command = "import sys; sys.argv = ['pulse', 'dump']; from streaming.cli import main; main()"
+    result = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {redirection}', sys.executable, command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (code, message)
+
+
+def test_data_for_a_closed_output_is_refused() -> None:
+    """The file that is opened next does not get the number of standard output."""
+    command = (
+        f"import sys; sys.argv = ['pulse', 'run', '--backend', 'numpy', {str(noisy_path())!r}, '-']\n"
+        "from streaming.cli import main; main()"
+    )
+    result = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert result.stderr == "error: standard output: cannot be written (Bad file descriptor)\n"
 
 
 def test_a_terminated_run_leaves_no_file(tmp_path: Path) -> None:
