@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from pulse.errors import PulseError
+from pulse.support.wording import count_of
 
 F = TypeVar("F")
 O = TypeVar("O")
@@ -150,7 +151,9 @@ class Graph(Generic[F, O]):
         try:
             return self.nodes[outlet.node].outputs[outlet.slot]
         except IndexError:
-            raise PulseError(f"no outlet {outlet} in a graph of {len(self.nodes)} nodes") from None
+            raise PulseError(
+                f"no outlet {outlet} in a graph of {count_of(len(self.nodes), 'node')}"
+            ) from None
 
     def fact(self, outlet: OutletId) -> F:
         """Return the fact of an outlet."""

@@ -19,7 +19,7 @@ from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.support.budget import Spending, current_spending
 from pulse.support.record import record
-from pulse.support.wording import choose_wording, spell
+from pulse.support.wording import choose_wording, count_of, spell
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
@@ -148,7 +148,9 @@ class TypedNetwork:
             }
         names = list(self.inputs)
         if len(names) != 1:
-            raise InputError(f"the model has {len(names)} inputs, feed them by name: {', '.join(names)}")
+            raise InputError(
+                f"the model has {count_of(len(names), 'input')}, feed them by name: {', '.join(names)}"
+            )
         return {names[0]: np.asarray(feeds)}
 
     def _with_one_symbol(self) -> dict[str, str]:
@@ -173,7 +175,8 @@ class TypedNetwork:
                     f"each call takes the next chunk, {spell('states', {})} says so"
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); write a multiple of another one as such ('32*T' in "
+                f"inputs have {count_of(len(symbols), 'symbol')} ({names}); write a multiple of another one as such "
+                "('32*T' in "
                 f"the shape of an input, or {_dynamic_example('32*T')}), or name the one of the stream with "
                 f"{spell('symbol')}, and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )

@@ -17,6 +17,7 @@ from pulse.ops.source import Const
 from pulse.ops.work import CALL_S
 from pulse.support.budget import Spending, current_spending
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import TypedGraph
 
 SMALL_CONSTANT_ELEMENTS = 1 << 12
@@ -56,7 +57,9 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
 def _require_possible(facts: Sequence[TypedFact]) -> None:
     for fact in facts:
         if fact.rank > MAX_AXES:
-            raise FactError(f"a tensor with {fact.rank} axes; at most {MAX_AXES} are supported")
+            raise FactError(
+                f"a tensor with {count_of(fact.rank, 'axis', 'axes')}; at most {MAX_AXES} are supported"
+            )
         if any(dim.const < 0 and not dim.terms for dim in fact.shape):
             raise FactError(f"its output would be {fact}: its inputs are too short")
 

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Sequence
 
 from pulse.errors import InputError
+from pulse.support.wording import count_of
 
 _MAGIC = b"session1"
 _SIZES = struct.Struct("<8sIII")
@@ -42,7 +43,8 @@ def unpack_one(snapshot: bytes, count: int) -> tuple[list[int], bytes]:
     numbers, sections = unpack(snapshot)
     if (len(numbers), len(sections)) != (count, 1):
         raise InputError(
-            f"this is a snapshot of another kind: it has {len(numbers)} numbers and {len(sections)} sections instead "
+            f"this is a snapshot of another kind: it has {count_of(len(numbers), 'number')} and {len(sections)} "
+            "sections instead "
             f"of {count} and 1; restore one of the same kind"
         )
     return numbers, sections[0]

@@ -9,6 +9,7 @@ from pulse.build.first_parameters import bias_parameter, parameter
 from pulse.build.nodes import Node
 from pulse.build.operators import as_list, make_node, operator_function
 from pulse.errors import InputError
+from pulse.support.wording import count_of
 
 AxisSizes: TypeAlias = int | Sequence[int]
 
@@ -48,7 +49,7 @@ def _convolve(
     transposed = op_type == "ConvTranspose"
     if groups < 1 or in_channels % groups or out_channels % groups:
         raise InputError(
-            f"{location}: {groups} groups do not divide {in_channels} and {out_channels} channels"
+            f"{location}: {groups} groups do not divide {in_channels} and {count_of(out_channels, 'channel')}"
         )
     if output_padding is not None and not transposed:
         raise InputError(f"{location}: only transposed convolutions have output_padding")

@@ -9,6 +9,7 @@ from pulse.dim import SymbolScope
 from pulse.errors import InputError
 from pulse.graph import OutletId, View
 from pulse.infer.network import Constant, FileNetwork, InferenceGraph
+from pulse.support.wording import count_of
 
 DrawnOperators: TypeAlias = Callable[
     [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
@@ -214,7 +215,8 @@ class Part:
         new_sizes = (len(new.open_inputs()), len(new.outputs()))
         if new_sizes != sizes:
             raise InputError(
-                f"a part with {sizes[0]} inputs and {sizes[1]} outputs cannot be replaced by one with "
+                f"a part with {count_of(sizes[0], 'input')} and {count_of(sizes[1], 'output')} cannot be replaced by "
+                "one with "
                 f"{new_sizes[0]} and {new_sizes[1]}"
             )
         self.drawing.join(new.drawing)

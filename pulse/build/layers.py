@@ -13,6 +13,7 @@ from pulse.build.structure import Sequential
 from pulse.errors import InputError
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.recurrent_layers import CELL_KINDS
+from pulse.support.wording import count_of
 
 
 class OperatorFunction(Protocol):
@@ -334,7 +335,9 @@ def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str =
     """
     location = f"{name or 'pad'} (Pad)"
     if len(pads) != 2 * len(axes):
-        raise InputError(f"{location}: {len(pads)} pads for {len(axes)} axes; give two for each")
+        raise InputError(
+            f"{location}: {count_of(len(pads), 'pad')} for {count_of(len(axes), 'axis', 'axes')}; give two for each"
+        )
     inputs: list[OperatorInput] = [
         "x",
         _numbers("pads", pads, location),

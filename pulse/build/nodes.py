@@ -17,6 +17,7 @@ from pulse.infer.network import Constant
 from pulse.infer.op import InferenceOp
 from pulse.models import Model, ModelView
 from pulse.onnx.read.op import OnnxOp
+from pulse.support.wording import count_of
 from pulse.text.matching import find_matches
 
 
@@ -133,7 +134,8 @@ class Node(Handle, ModelView):
         indices = node.drawing.open_input_indices(node.id)
         if len(connectors) != len(indices):
             raise InputError(
-                f"{node.name} ({node.type}): it has {len(indices)} data inputs, and {len(connectors)} connectors are "
+                f"{node.name} ({node.type}): it has {count_of(len(indices), 'data input')}, and {len(connectors)} "
+                "connectors are "
                 "given; give one for each"
             )
         for connector, index in zip(connectors, indices):
@@ -375,7 +377,7 @@ class GraphView(PartView):
         open_inputs = self.open_inputs()
         if len(connectors) != len(open_inputs):
             raise InputError(
-                f"the view has {len(open_inputs)} open inputs, and {len(connectors)} connectors are given; "
+                f"the view has {count_of(len(open_inputs), 'open input')}, and {len(connectors)} connectors are given; "
                 "give one for each"
             )
         for open_input, connector in zip(open_inputs, connectors):

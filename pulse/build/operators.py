@@ -19,6 +19,7 @@ from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire as add_op
 
@@ -227,5 +228,8 @@ def as_list(value: "int | Sequence[int]", rank: int, subject: str, location: str
         raise InputError(f"{location}: {subject} must be integers, not {numbers!r}")
     values = [value] * rank if isinstance(value, int) else list(value)
     if len(values) != rank:
-        raise InputError(f"{location}: {subject} has {len(values)} entries for {rank} axes")
+        raise InputError(
+            f"{location}: {subject} has {count_of(len(values), 'entry', 'entries')} for "
+            f"{count_of(rank, 'axis', 'axes')}"
+        )
     return values

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pulse.build.nodes import Component, GraphView, Node
 from pulse.errors import InputError
 from pulse.infer.network import Constant
+from pulse.support.wording import count_of
 
 
 def make_view(part: Component) -> GraphView:
@@ -39,7 +40,8 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
         ends, open_inputs = before.outputs(), after.open_inputs()
         if len(ends) != len(open_inputs):
             raise InputError(
-                f"{_text(before)} has {len(ends)} outputs and {_text(after)} has {len(open_inputs)} open inputs; "
+                f"{_text(before)} has {count_of(len(ends), 'output')} and {_text(after)} has "
+                f"{count_of(len(open_inputs), 'open input')}; "
                 "they are connected one to one"
             )
         for end, open_input in zip(ends, open_inputs):

@@ -7,6 +7,7 @@ from pulse.facts import dtype_name, shape_text
 from pulse.interface import Port
 from pulse.support.printable import printable
 from pulse.support.report import byte_size
+from pulse.support.wording import count_of
 
 LIBC = ("memcpy", "memmove", "memset")
 JUDGED_TEXT = (
@@ -51,7 +52,7 @@ def _row(role: str, port: Port, contents: LibraryContents) -> str:
         cells += ["given to every call" if role == "input" else "known at the end", "", ""]
     else:
         rate = contents.rate_of(port)
-        delay = f"{port.delay} frames" + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
+        delay = count_of(port.delay, "frame") + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
         cells += [f"{port.frames} along axis {port.axis}", delay if role == "output" else ""]
         cells.append(f"{rate:g} per second" if rate else "not known")
     return f"| {' | '.join(cells)} |"

@@ -31,6 +31,7 @@ from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.stream_lengths import nearest_length
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 PULSES_AFTER_DELAY = 5
 """The number of pulses after the first frame of every output."""
@@ -113,7 +114,8 @@ def _length(program: Program) -> int:
     if length is not None:
         return length
     raise WriteError(
-        f"{model.title}: takes no stream of {target} frames, or of about as many, so there is no test vector: use "
+        f"{model.title}: takes no stream of {count_of(target, 'frame')}, or of about as many, so there is no test "
+        "vector: use "
         "another pulse, or convert the model for more lengths"
     )
 

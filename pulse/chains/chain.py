@@ -15,7 +15,7 @@ from pulse.ops.dims import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
 from pulse.support.naming import free_name, suggest_name
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.typed import TypedGraph
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _Chain:
         else:
             if len(stage.reads) > len(inputs):
                 raise FactError(
-                    f"{location}: reads {len(stage.reads)} wires and has inputs {', '.join(inputs)}"
+                    f"{location}: reads {count_of(len(stage.reads), 'wire')} and has inputs {', '.join(inputs)}"
                 )
             reads = dict(zip(inputs, stage.reads))
         for name, wire in reads.items():
@@ -216,7 +216,7 @@ class _Chain:
         else:
             if len(stage.output_names) > len(names):
                 raise FactError(
-                    f"{location}: gives {len(stage.output_names)} names and has outputs {', '.join(names)}"
+                    f"{location}: gives {count_of(len(stage.output_names), 'name')} and has outputs {', '.join(names)}"
                 )
             new_name = dict(zip(names, stage.output_names)).get(name)
         if new_name is None:

@@ -12,7 +12,7 @@ from pulse.chunks.state_names import next_names
 from pulse.chunks.states import CallState, Candidates
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.typed import TypedNetwork, Variable
 
 GROWING_CACHES = (
@@ -104,7 +104,8 @@ def _warn_about_context(typed: TypedNetwork, main: PortFrames, outputs: Iterable
         if 1 < port.frames < main.frames and _is_signal(typed.graph.fact(typed.graph.find(port.name))):
             past = main.frames - port.frames
             warnings.warn(
-                f"{typed.title}: each call takes {main.frames} frames of {main.name} and returns {port.frames} of "
+                f"{typed.title}: each call takes {count_of(main.frames, 'frame')} of {main.name} and returns "
+                f"{port.frames} of "
                 f"{port.name}; if a chunk begins with frames of the previous one, say so, as in "
                 f"{spell('context', {main.name: past})}; {spell('context', {main.name: 0})} if not",
                 PulseWarning,
@@ -180,7 +181,8 @@ def _input_frames(typed: TypedNetwork, name: str, chunking: Chunking, file_axis:
         axis, reason = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
-            f"context {name}={context}: a chunk has {sizes[axis]} frames on axis {axis}, and some of them must be new"
+            f"context {name}={context}: a chunk has {count_of(sizes[axis], 'frame')} on axis {axis}, and some of "
+            "them must be new"
         )
     return PortFrames(name, axis, sizes[axis] - context, reason)
 
@@ -233,7 +235,8 @@ def _ambiguity(name: str, shape: Sequence[int], main: PortFrames, axes: Sequence
     best = main.axis if main.axis in axes else axes[0]
     choices = " or ".join(f"axis {axis} ({shape[axis]} in a chunk)" for axis in sorted(axes))
     return PulsifyError(
-        f"{name}: its shape {shape_text(shape)} does not tell its time axis: {choices}, for {main.frames} new frames "
+        f"{name}: its shape {shape_text(shape)} does not tell its time axis: {choices}, for "
+        f"{count_of(main.frames, 'new frame')} "
         f"of {main.name}; give it, as in {spell('axes', {name: best})}"
     )
 

@@ -23,7 +23,7 @@ from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.support.budget import count_spending
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source, sources
 from pulse.wiring import wire
 
@@ -97,7 +97,8 @@ def _require_whole_chunks(plan: CallPlan, pulse: int | None) -> None:
     if pulse is not None and pulse > 0 and pulse % plan.pulse:
         past = "".join(f", after {count} of context of {name}" for name, count in plan.context.items())
         raise PulsifyError(
-            f"pulse {pulse}: one call of the model takes {plan.pulse} new frames{past}; use a multiple of that, or "
+            f"pulse {pulse}: one call of the model takes {count_of(plan.pulse, 'new frame')}{past}; use a multiple "
+            "of that, or "
             "give another context or other sizes of the inputs"
         )
 

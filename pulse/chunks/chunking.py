@@ -8,7 +8,7 @@ from typing import Any
 from pulse.chunks.states import CallState
 from pulse.errors import PulsifyError
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 
 @record(eq=False)
@@ -127,6 +127,7 @@ class CallPlan:
             where = "no stream" if port.axis is None else f"axis {port.axis}"
             lines.append((f"frames of {port.name}", f"{where}, {port.reason}"))
         lines += [
-            ("context", f"{name}: {frames} frames before each chunk") for name, frames in self.context.items()
+            ("context", f"{name}: {count_of(frames, 'frame')} before each chunk")
+            for name, frames in self.context.items()
         ]
         return lines

@@ -24,6 +24,7 @@ from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.registers import Register
 from pulse.support.budget import count_spending
+from pulse.support.wording import count_of
 from pulse.typed import TypedNetwork
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def reopen_stream(
     metadata = _require_metadata(typed)
     if pulse not in (None, metadata.pulse):
         raise PulsifyError(
-            f"pulse {pulse}: {typed.title} was written for pulses of {metadata.pulse} frames; give that or none"
+            f"pulse {pulse}: {typed.title} was written for pulses of {count_of(metadata.pulse, 'frame')}; give that "
+            "or none"
         )
     if symbol is not None and metadata.symbol != (symbol if isinstance(symbol, str) else symbol.name):
         raise PulsifyError(f"symbol {symbol}: {typed.title} counts its frames by {metadata.symbol}")
@@ -187,7 +189,7 @@ class _Reopening:
             frames = stream.rate * self._metadata.pulse
             if not 0 <= stream.axis < fact.rank or (frames > 0 and fact.sizes[stream.axis] != frames):
                 raise LoadError(
-                    f"{port.name}: is {fact}, but the metadata states {frames} frames in each pulse; "
+                    f"{port.name}: is {fact}, but the metadata states {count_of(frames, 'frame')} in each pulse; "
                     "write the file again"
                 )
         return Port.of(port.port or port.name, fact, stream)

@@ -7,6 +7,7 @@ from pulse.chunks.chunking import CallPlan, Chunking
 from pulse.dim import Symbol, SymbolScope, TDim, ceil_div, ge
 from pulse.errors import PulsifyError
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -54,7 +55,8 @@ class ChunkTiming:
             missing = missing_frames.bounds()[1]
             if missing is None:
                 raise PulsifyError(
-                    f"{count} frames of an output, {frames} in each call: no number of calls is known to produce "
+                    f"{count_of(count, 'frame')} of an output, {frames} in each call: no number of calls is known to "
+                    "produce "
                     "all of them"
                 )
             extra = max(extra, -(-missing // frames))

@@ -9,6 +9,7 @@ from pulse.errors import DimError
 from pulse.ops.work import Work
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text
+from pulse.support.wording import count_of
 
 COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 
@@ -135,7 +136,7 @@ class CostReport(Report):
         """Return the totals of the model, of its pulse and of its program."""
         pairs = [
             ("parameters", f"{self.parameters:,}"),
-            ("weights", f"{self.weight_bytes:,} bytes"),
+            ("weights", count_of(self.weight_bytes, "byte", form=",")),
             ("multiply-adds", self._amount(self.work.macs)),
             ("elementwise", self._amount(self.work.elementwise)),
         ]
@@ -143,7 +144,8 @@ class CostReport(Report):
             pairs.append(("not counted", ", ".join(self.uncounted)))
         if self.pulse_cost is not None:
             work, pulse = self.pulse_cost.work, self.pulse_cost.pulse
-            state = f"{self.pulse_cost.state_bytes:,} bytes, {self.pulse_cost.delay_bytes:,} of them delay buffers"
+            state_bytes = count_of(self.pulse_cost.state_bytes, "byte", form=",")
+            state = f"{state_bytes}, {self.pulse_cost.delay_bytes:,} of them delay buffers"
             pairs += [
                 ("pulse", f"{pulse:,} frame{'s' if pulse > 1 else ''}"),
                 ("multiply-adds", self._pulse_text(work.macs, pulse)),
@@ -155,7 +157,8 @@ class CostReport(Report):
             pairs.append(
                 (
                     "program",
-                    f"{compiled.instructions:,} instructions, {compiled.weight_bytes:,} bytes of weights, "
+                    f"{count_of(compiled.instructions, 'instruction', form=',')}, "
+                    f"{count_of(compiled.weight_bytes, 'byte', form=',')} of weights, "
                     f"{compiled.state_bytes:,} of state, {compiled.arena_bytes:,} of arena",
                 )
             )

@@ -21,6 +21,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
+from pulse.support.wording import count_of
 from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
@@ -80,7 +81,9 @@ class FunctionBuilder:
     def require_rank(self, x: OutletId, rank: int, example: str) -> None:
         """Raise InputError if a wire has another number of axes."""
         if self.rank(x) != rank:
-            raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
+            raise self.error(
+                f"shape {self.text(x)!r} must have {count_of(rank, 'axis', 'axes')}, such as {example!r}"
+            )
 
     def require_fixed(self, x: OutletId, axis: int, subject: str) -> int:
         """Return a size. Raises InputError: it is not a number of at least 1."""

@@ -9,6 +9,7 @@ import numpy as np
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.support.file_bytes import file_bytes
+from pulse.support.wording import count_of
 
 MAX_FILE_BYTES = 1 << 20
 """Maximum number of bytes of a file of statistics, which has two rows of some hundred numbers."""
@@ -65,7 +66,9 @@ def _read_binary(data: bytes) -> Array:
         raise ValueError(f"its matrix begins with {data[start : start + 9]!r}; f32 and f64 are supported")
     rows, columns = (int.from_bytes(data[start + k : start + k + 4], "little", signed=True) for k in (4, 9))
     if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - start - 13:
-        raise ValueError(f"it announces {rows} rows of {columns} numbers, but is shorter")
+        raise ValueError(
+            f"it announces {count_of(rows, 'row')} of {count_of(columns, 'number')}, but is shorter"
+        )
     return np.frombuffer(data, dtype, rows * columns, start + 13).reshape(rows, columns).astype(np.float64)
 
 
@@ -90,7 +93,7 @@ def _funasr(data: bytes) -> tuple[Array, Array]:
         vectors.append(np.array(_numbers(match.group(1))))
     shift, scale = vectors
     if not len(shift) or shift.shape != scale.shape or not (np.isfinite(shift) & np.isfinite(scale)).all():
-        raise ValueError(f"{len(shift)} shifts and {len(scale)} scales")
+        raise ValueError(f"{count_of(len(shift), 'shift')} and {count_of(len(scale), 'scale')}")
     return shift, scale
 
 

@@ -19,6 +19,7 @@ from pulse.ops.pool import Pool
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand
 from pulse.ops.time_position import Range
+from pulse.support.wording import count_of
 
 MIN_VARIANCE = 1e-10
 """A smaller variance counts as this one, so that constant features stay finite."""
@@ -68,7 +69,7 @@ def cmvn(
         scale = 1 / deviation
     if len(shift) != bins:
         raise InputError(
-            f"{function}: statistics of {len(shift)} bins for features of {bins}, {builder.text(x)!r}"
+            f"{function}: statistics of {count_of(len(shift), 'bin')} for features of {bins}, {builder.text(x)!r}"
         )
     along = [bins if other == bins_axis else 1 for other in range(builder.rank(x))]
     y = builder.apply("add", x, builder.add_constant("shift", shift.reshape(along)), name="centred")

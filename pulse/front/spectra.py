@@ -6,6 +6,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.parameter_checks import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
+from pulse.support.wording import count_of
 
 DEFAULT = "1,257,frames,2"
 MIN_POWER = 1e-36
@@ -210,7 +211,8 @@ def split_complex(
     size = builder.require_fixed(x, part_axis, "real and imaginary parts")
     if size % 2:
         raise builder.error(
-            f"axis {part_axis} of {builder.text(x)!r} has {size} entries, not halves of real and imaginary parts"
+            f"axis {part_axis} of {builder.text(x)!r} has {count_of(size, 'entry', 'entries')}, not halves of real "
+            "and imaginary parts"
         )
     half = size // 2
     return (

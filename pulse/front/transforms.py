@@ -19,6 +19,7 @@ from pulse.models import TypedModel
 from pulse.ops.shape import Expand
 from pulse.ops.spectral import dft_matrix, half_to_real
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
@@ -262,7 +263,7 @@ def _window(
     size = require_count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
     values = centre(window_values(function, window, size, periodic, beta), n_fft)
     if not values.any():
-        raise InputError(f"{function}: the window of {size} samples is all zeros")
+        raise InputError(f"{function}: the window of {count_of(size, 'sample')} is all zeros")
     return values, hop
 
 
@@ -303,7 +304,8 @@ def _spectrum_input(
     frequencies = builder.require_fixed(both, 2, "the frequencies")
     if frequencies != 2 * bins:
         raise builder.error(
-            f"shape {text!r} has {frequencies // 2} frequencies, a transform of this size has {bins}, "
+            f"shape {text!r} has {count_of(frequencies // 2, 'frequency', 'frequencies')}, a transform of this size "
+            f"has {bins}, "
             f"as in {example(layout, bins)!r}"
         )
     return builder, both

@@ -12,6 +12,7 @@ from pulse.errors import DimError, LoadError, PulseError
 from pulse.facts import DTYPES, Array, DType, convert_numbers, dtype_name
 from pulse.infer.fact import InferenceFact
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 Fixed: TypeAlias = dict[str, TDim]
 """Name of a size in the file -> the caller's dim."""
@@ -181,7 +182,7 @@ class _GivenShape:
         shape = self.fact.shape or ()
         if declared.dims is not None and len(declared.dims) != len(shape):
             raise LoadError(
-                f"input {self.name}: {text!r} has {len(shape)} dims; give {len(self.dims)}, as in the file"
+                f"input {self.name}: {text!r} has {count_of(len(shape), 'dim')}; give {len(self.dims)}, as in the file"
             )
 
     def _parse(self, dtype: DType | None, scope: SymbolScope) -> InferenceFact:

@@ -18,6 +18,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
@@ -141,7 +142,7 @@ class NodeContext(FileNode):
         """
         amounts = self.dims(slot, subject)
         if len(amounts) != 2 * axes:
-            raise self.error(f"{len(amounts)} {subject} for {axes} axes")
+            raise self.error(f"{len(amounts)} {subject} for {count_of(axes, 'axis', 'axes')}")
         if any(amount.prove_ge(0).no for amount in amounts):
             raise self.error(f"its {subject} are negative: {', '.join(map(str, amounts))}")
         return list(zip(amounts[::2], amounts[1::2]))

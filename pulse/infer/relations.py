@@ -11,6 +11,7 @@ from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
 from pulse.infer.wire_facts import Axis, WireFacts
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 class FactRelation(Protocol):
@@ -66,7 +67,9 @@ class HasRank:
 
     def apply(self, facts: WireFacts) -> None:
         if not 0 <= self.rank <= MAX_AXES:
-            raise FactError(f"a wire would have {self.rank} axes; 0 to {MAX_AXES} are supported")
+            raise FactError(
+                f"a wire would have {count_of(self.rank, 'axis', 'axes')}; 0 to {MAX_AXES} are supported"
+            )
         for wire in self.wires:
             facts.refine(wire, InferenceFact(shape=(None,) * self.rank))
 

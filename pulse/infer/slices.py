@@ -10,6 +10,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.dims import simplest_max, simplest_min, unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 
 OPEN_BOUND = 2**31 - 1
 """A constant bound from here on, or up to its negative, means "as far as possible"."""
@@ -75,7 +76,9 @@ def wire_slice(node: NodeContext, x: OutletId, begins: Sequence[TDim], sizes: Se
     """
     shape = node.graph.fact(x).shape
     if len(begins) > len(shape) or len(begins) != len(sizes):
-        raise node.error(f"{len(begins)} begins and {len(sizes)} sizes for {len(shape)} axes")
+        raise node.error(
+            f"{len(begins)} begins and {count_of(len(sizes), 'size')} for {count_of(len(shape), 'axis', 'axes')}"
+        )
     for axis, (begin, size, whole) in enumerate(zip(begins, sizes, shape)):
         end = whole if size == -1 else begin + size
         if (begin.is_const and int(begin) < 0) or (end.is_const and whole.is_const and int(end) > int(whole)):
@@ -107,7 +110,9 @@ def wire_strided_slice(node: NodeContext, x: OutletId, rank: int, masks: Mapping
     kinds = [_entry_kind(masks, index) for index in range(count)]
     slices = count - kinds.count("ellipsis") - kinds.count("new_axis")
     if slices > rank or kinds.count("ellipsis") > 1:
-        raise node.error(f"{count} entries, {slices} of them slices, for {node.graph.fact(x)}")
+        raise node.error(
+            f"{count_of(count, 'entry', 'entries')}, {slices} of them slices, for {node.graph.fact(x)}"
+        )
     axis, removed = 0, list[int]()
     for index, (kind, begin, end, step) in enumerate(zip(kinds, begins, ends, steps)):
         if kind == "ellipsis":

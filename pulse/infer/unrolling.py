@@ -9,6 +9,7 @@ from pulse.errors import PulseError
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.source import Const, Source
+from pulse.support.wording import count_of
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, sources
 from pulse.wiring import wire
 
@@ -91,7 +92,7 @@ def choose_branch(
     then, otherwise = branches
     if len(then) != len(otherwise):
         raise node.error(
-            f"its branches make {len(then)} and {len(otherwise)} values; give both the same results"
+            f"its branches make {len(then)} and {count_of(len(otherwise), 'value')}; give both the same results"
         )
     outlets: list[OutletId] = []
     for name, yes, no in zip(chain(names, repeat("")), then, otherwise):

@@ -13,7 +13,7 @@ from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.collector import fewer_collections
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 if TYPE_CHECKING:
     from pulse.loading.resolution import ResolvedModel
@@ -187,7 +187,8 @@ class LoadedModel:
         if other:
             rows = "" if program.activations == "f32" else f" and {program.activations} activations"
             raise CompileError(
-                f"{self.title}: is a program with pulses of {program.pulse} frames and {program.form} weights"
+                f"{self.title}: is a program with pulses of {count_of(program.pulse, 'frame')} and {program.form} "
+                "weights"
                 f"{rows}; omit {', '.join(other)}, or compile the model with that"
             )
         if prepare is not None:

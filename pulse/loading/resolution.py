@@ -19,7 +19,7 @@ from pulse.metadata import is_exported
 from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.support.budget import count_spending
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 if TYPE_CHECKING:
     from pulse.pulsify.driver import PulsifyOptions
@@ -54,7 +54,8 @@ class ResolvedModel:
         if self.pulsed is not None:
             if pulse not in (None, self.pulsed.pulse):
                 raise PulsifyError(
-                    f"pulse {pulse}: {self.pulsed.title} is in pulses of {self.pulsed.pulse} frames; give the model "
+                    f"pulse {pulse}: {self.pulsed.title} is in pulses of {count_of(self.pulsed.pulse, 'frame')}; "
+                    "give the model "
                     "before it is pulsified"
                 )
             return self.pulsed

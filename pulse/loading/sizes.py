@@ -15,7 +15,7 @@ from pulse.errors import PulsifyError
 from pulse.loading.batch_symbols import chunk_batch_symbols, known_dims, symbols_of, user_times
 from pulse.models import Model
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 
 @record
@@ -178,7 +178,7 @@ class _Call:
         shape = ",".join(map(str, _sizes_with_ones(self._model, name)))
         return PulsifyError(
             f"{name}: its dim {dims[axis]} may count streams or the frames of a chunk, which has no axis of "
-            f"{self._chunking.pulse} frames; give {spell('axes', {name: axis})} if it counts frames, "
+            f"{count_of(self._chunking.pulse, 'frame')}; give {spell('axes', {name: axis})} if it counts frames, "
             f"{spell('inputs', {name: shape})} if it counts streams"
         )
 
@@ -196,6 +196,11 @@ def _states(
     Symbols that only states with certain names have are sizes of caches, unless they are among the user's ``times``.
     """
     variables = {variable.input: variable.output for variable in model.variables}
+    for name, output in (chunking.states or {}).items():
+        if name not in model.inputs:
+            raise PulsifyError(
+                f"state {name}={output}: no input is called {name}; inputs are {', '.join(model.inputs)}"
+            )
     if chunking.states is not None:
         return {**chunking.states, **variables}
     outputs = [name for name in model.graph.output_names if name not in variables.values()]

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, cast
 from pulse.errors import LoadError
 from pulse.metadata import AwaitedMetadata, PortMetadata, StateMetadata, StreamMetadata
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Unary
+from pulse.support.wording import count_of
 
 FRAGMENT = "tract_core_properties"
 DELAY_PROPERTY, SYMBOL_PROPERTY, FRAMES_PROPERTY = "pulse.delay", "pulse.streaming_symbol", "pulse.frames"
@@ -111,7 +112,8 @@ def read_metadata(
         values = properties.get(name, [])
         if len(values) != count:
             raise LoadError(
-                f"{title}: the property {name} has {len(values)} values where {count} are needed; write the file again"
+                f"{title}: the property {name} has {count_of(len(values), 'value')} where {count} are needed; write "
+                "the file again"
             )
         return values
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array, dtype_name
+from pulse.support.wording import count_of
 
 HEADER = struct.Struct("<2sBBII8IIHH32s11I")
 """Magic, version, bytes of data, rank, sizes, bits of an entry, kind and vendor, parameters, padding."""
@@ -71,20 +72,24 @@ def load_tensor(data: bytes, name: str) -> Array:
             f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it again"
         )
     if rank > MAX_RANK:
-        raise LoadError(f"{name}: {rank} axes, but a .dat file has up to {MAX_RANK}; write it again")
+        raise LoadError(
+            f"{name}: {count_of(rank, 'axis', 'axes')}, but a .dat file has up to {MAX_RANK}; write it again"
+        )
     shape = tuple(sizes[:rank])
     count = prod(shape)
     packed = item_type == BOOL and bits == 1
     dtype = np.bool_ if packed else DTYPES_BY_TYPE.get((item_type, bits))
     if vendor != 0 or dtype is None:
         raise LoadError(
-            f"{name}: entries of kind {item_type} with {bits} bits of vendor {vendor:#x} are not supported; "
+            f"{name}: entries of kind {item_type} with {count_of(bits, 'bit')} of vendor {vendor:#x} are not "
+            "supported; "
             "floats of 16, 32 and 64 bits, integers of 8 to 64 bits and booleans are"
         )
     needed = (count + 7) // 8 if packed else count * np.dtype(dtype).itemsize
     if needed != nbytes or len(data) - HEADER.size != nbytes:
         raise LoadError(
-            f"{name}: the header states shape {list(shape)}, {needed} bytes, and {nbytes} bytes of data, but "
+            f"{name}: the header states shape {list(shape)}, {count_of(needed, 'byte')}, and "
+            f"{count_of(nbytes, 'byte')} of data, but "
             f"{len(data) - HEADER.size} follow; write it again"
         )
     content = data[HEADER.size :]

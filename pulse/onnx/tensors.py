@@ -10,6 +10,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType, dtype_name
 from pulse.onnx.proto import TensorProto
+from pulse.support.wording import count_of
 
 _FIELDS = {
     "f16": (TensorProto.FLOAT16, "int32_data"),
@@ -93,7 +94,7 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, subj
     offset, length = _number(entries, "offset", 0, subject), _number(entries, "length", size, subject)
     if length != size:
         raise LoadError(
-            f"{subject}: {length} bytes of data for shape {list(tensor.dims)}, which takes {size}; "
+            f"{subject}: {count_of(length, 'byte')} of data for shape {list(tensor.dims)}, which takes {size}; "
             "export the model again"
         )
     with path.open("rb") as file:

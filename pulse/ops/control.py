@@ -13,6 +13,7 @@ from pulse.ops.control_iterations import iteration_counter
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import OfflineRun, TypedGraph, TypedNetwork
 
 MAX_ITERATIONS = 1 << 20
@@ -87,7 +88,9 @@ class Loop(Op):
         iteration = 0
         while condition and iteration < limit:
             if iteration == MAX_ITERATIONS:
-                raise InputError(f"{self.body.title}: the loop has not stopped after {iteration} iterations")
+                raise InputError(
+                    f"{self.body.title}: the loop has not stopped after {count_of(iteration, 'iteration')}"
+                )
             if count_iteration is not None:
                 count_iteration()
             feeds = dict(zip(self.names, (np.array(iteration), np.array(condition), *states))) | outer_values
@@ -123,5 +126,5 @@ class Loop(Op):
         )
 
     def detail(self) -> str:
-        times = "until it stops" if self.iterations is None else f"{self.iterations} times"
-        return f"{len(self.body.graph.nodes)} nodes, {times}"
+        times = "until it stops" if self.iterations is None else count_of(self.iterations, "time")
+        return f"{count_of(len(self.body.graph.nodes), 'node')}, {times}"

@@ -16,6 +16,7 @@ from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, TrimmedWindow, Whol
 from pulse.ops.weight_units import ActivationLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 Pads = tuple[tuple[TDim, TDim], ...]
 NO_PAD = ZERO, ZERO
@@ -67,7 +68,9 @@ def require_frames(x: TypedFact, pads: Pads) -> None:
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
     """Return the number of spatial axes. Raises FactError: x or the kernel has another."""
     if x.rank != rank + 2 or w.rank != rank + 2:
-        raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
+        raise FactError(
+            f"expected {count_of(rank, 'spatial axis', 'spatial axes')}, got x of rank {x.rank} and w of rank {w.rank}"
+        )
     return rank
 
 
@@ -143,7 +146,9 @@ class Conv(Op):
         check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[1] * self.group, "input channels")
         if int(w.shape[0]) % self.group:
-            raise FactError(f"{w.shape[0]} output channels cannot be divided into {self.group} groups")
+            raise FactError(
+                f"{count_of(w.shape[0], 'output channel')} cannot be divided into {count_of(self.group, 'group')}"
+            )
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[0], "bias")
         require_frames(x, self.pads)
@@ -269,7 +274,9 @@ class ConvTranspose(Op):
         rank = check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[0], "input channels")
         if int(w.shape[0]) % self.group:
-            raise FactError(f"{w.shape[0]} input channels cannot be divided into {self.group} groups")
+            raise FactError(
+                f"{count_of(w.shape[0], 'input channel')} cannot be divided into {count_of(self.group, 'group')}"
+            )
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[1] * self.group, "bias")
         spatial = [

@@ -13,6 +13,7 @@ from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 def _same_dtype(inputs: Sequence[TypedFact], subject: str) -> DType:
@@ -64,7 +65,7 @@ class Elementwise(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         row = ELEMENTWISE[self.kind]
         if row.arity >= 0 and len(inputs) != row.arity:
-            raise FactError(f"{self.kind} takes {row.arity} inputs, got {len(inputs)}")
+            raise FactError(f"{self.kind} takes {count_of(row.arity, 'input')}, got {len(inputs)}")
         if not inputs:
             raise FactError(f"{self.kind} takes at least one input, got none")
         first, end = row.typed_by

@@ -12,6 +12,7 @@ from pulse.ops.dims import require_axis
 from pulse.ops.indices import require_integers
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -43,7 +44,9 @@ class Gather(Op):
         if value is None or is_symbolic(value) or not size.is_const or not value.size:
             return
         if value.min() < -int(size) or value.max() >= int(size):
-            raise FactError(f"indices {value.min()}..{value.max()} are out of range for {size} entries")
+            raise FactError(
+                f"indices {value.min()}..{value.max()} are out of range for {count_of(size, 'entry', 'entries')}"
+            )
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, indices = inputs

@@ -18,6 +18,7 @@ from pulse.ops.indices import (
 )
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -81,7 +82,9 @@ class GatherBatches(Op):
         require_integers(indices)
         depth = index_depth(TypedFact(x.dtype, x.shape[self.batch :]), indices)
         if indices.rank <= self.batch:
-            raise FactError(f"indices {indices} have no more than {self.batch} batch axes")
+            raise FactError(
+                f"indices {indices} have no more than {count_of(self.batch, 'batch axis', 'batch axes')}"
+            )
         shape = [unify(x.shape[a], indices.shape[a], f"batch axis {a}") for a in range(self.batch)]
         shape += [*indices.shape[self.batch : -1], *x.shape[self.batch + depth :]]
         return [TypedFact(x.dtype, tuple(shape))]
@@ -106,4 +109,4 @@ class GatherBatches(Op):
         return Pointwise((x_axis,))
 
     def detail(self) -> str:
-        return f"{self.batch} batch axes"
+        return count_of(self.batch, "batch axis", "batch axes")

@@ -8,6 +8,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Pointwise, Relation, Whole
+from pulse.support.wording import count_of
 
 INDEX_ADVICE = "use constant indices, or stream along an axis that they do not index"
 
@@ -27,7 +28,9 @@ def require_integers(fact: TypedFact) -> None:
 def wrap_index(index: Array, size: int) -> Array:
     """Return indices counted from the front. Raises IndexError: one is out of range."""
     if index.size and (index.min() < -size or index.max() >= size):
-        raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
+        raise IndexError(
+            f"indices {index.min()}..{index.max()} are out of range for {count_of(size, 'entry', 'entries')}"
+        )
     return np.where(index < 0, index + size, index)
 
 

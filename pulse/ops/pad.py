@@ -11,6 +11,7 @@ from pulse.ops.conv import Pads, pads_text, without_pad
 from pulse.ops.dims import dims_value, require_at_least
 from pulse.ops.op import Ends, Env, Op, PadMode, Pointwise, Relation, Window
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -33,7 +34,7 @@ class Pad(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
         if len(self.pads) != x.rank:
-            raise FactError(f"{len(self.pads)} pairs of pads for rank {x.rank}")
+            raise FactError(f"{count_of(len(self.pads), 'pair')} of pads for rank {x.rank}")
         for axis, (dim, (before, after)) in enumerate(zip(x.shape, self.pads)):
             if (before, after) == (0, 0):
                 continue

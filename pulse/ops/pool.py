@@ -15,6 +15,7 @@ from pulse.ops.conv import Pads, pad_spatial, pads_text, require_frames, span_of
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.work import Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 PoolKind = Literal["max", "average", "sum", "lp"]
 
@@ -53,7 +54,9 @@ class Pool(Op):
         (x,) = inputs
         rank = len(self.kernel)
         if x.rank != rank + 2:
-            raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank}")
+            raise FactError(
+                f"expected {count_of(rank, 'spatial axis', 'spatial axes')}, got x of rank {x.rank}"
+            )
         require_frames(x, self.pads)
         spatial = [
             (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis)) // self.strides[axis] + 1

@@ -15,6 +15,7 @@ from pulse.ops.weight_units import ActivationForm
 from pulse.ops.work import Work
 from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 ROUNDING_STEPS = {"int8": 5, "bf16": 1}
 """Operations per element: magnitude, maximum, product, rounding, product; or rounding alone."""
@@ -59,7 +60,9 @@ class RoundActivations(Op):
         (x,) = inputs
         require_axis(self.axis, x)
         if not np.issubdtype(x.dtype, np.floating) or not (x.shape[self.axis] % self.groups).prove_eq(0).yes:
-            raise FactError(f"{self.groups} rows of floats cannot be made of {x} along axis {self.axis}")
+            raise FactError(
+                f"{count_of(self.groups, 'row')} of floats cannot be made of {x} along axis {self.axis}"
+            )
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

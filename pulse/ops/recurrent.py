@@ -17,6 +17,7 @@ from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.weight_units import ActivationForm, ActivationLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -81,7 +82,7 @@ class Recurrent(Op):
                 if name not in ("h", "c") or actual != 1:
                     unify(actual, size, f"its input {name}")
         if self.lengths is not None and batch.prove_eq(len(self.lengths)).no:
-            raise FactError(f"{len(self.lengths)} lengths for a batch of {batch}")
+            raise FactError(f"{count_of(len(self.lengths), 'length')} for a batch of {batch}")
         last = TypedFact(x.dtype, (batch, hidden))
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.state_count]
 

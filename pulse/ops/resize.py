@@ -13,6 +13,7 @@ from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.resize_sampling import Sampling
 from pulse.ops.work import NO_WORK, Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 
@@ -69,7 +70,7 @@ class Interpolate(Op):
         axis = axes[0]
         if axis is None:
             return Whole(
-                f"it stretches {inputs[0].shape[self.axis]} frames over the whole stream",
+                f"it stretches {count_of(inputs[0].shape[self.axis], 'frame')} over the whole stream",
                 "resize by a constant factor",
             )
         if axis != self.axis:
@@ -77,7 +78,8 @@ class Interpolate(Op):
         ratio = self.ratio or constant_quotient(self.length, inputs[0].shape[axis])
         if ratio is None:
             return Whole(
-                f"its factor, {self.length} frames of {inputs[0].shape[axis]}, depends on the length of the stream",
+                f"its factor, {count_of(self.length, 'frame')} of {inputs[0].shape[axis]}, depends on the length of "
+                "the stream",
                 "resize by a constant factor, given as scales",
             )
         if not self.sampling.keeps_positions(ratio):

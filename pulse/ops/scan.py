@@ -15,6 +15,7 @@ from pulse.ops.op import Cumulative, Env, Op, Relation, Whole
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import OfflineRun, TypedGraph, TypedNetwork
 
 
@@ -150,7 +151,7 @@ class Scan(Op):
         return Cumulative((*streams, *(None for _ in self.states)), make_op)
 
     def detail(self) -> str:
-        return f"{len(self.body.graph.nodes)} nodes, states {', '.join(self.states) or 'none'}"
+        return f"{count_of(len(self.body.graph.nodes), 'node')}, states {', '.join(self.states) or 'none'}"
 
 
 @record(eq=False)

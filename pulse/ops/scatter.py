@@ -20,6 +20,7 @@ from pulse.ops.indices import (
 )
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
@@ -71,7 +72,7 @@ class ScatterND(Op):
         depth = index_depth(x, indices)
         shape = (*indices.shape[:-1], *x.shape[depth:])
         if updates.rank != len(shape):
-            raise FactError(f"updates {updates} need {len(shape)} axes")
+            raise FactError(f"updates {updates} need {count_of(len(shape), 'axis', 'axes')}")
         for axis, (dim, update_dim) in enumerate(zip(shape, updates.shape)):
             unify(dim, update_dim, f"updates, axis {axis}")
         return [TypedFact(x.dtype, x.shape)]
@@ -123,7 +124,7 @@ class ScatterElements(Op):
         require_type(x, updates)
         require_along(x, indices, self.axis)
         if updates.rank != x.rank:
-            raise FactError(f"updates {updates} need {x.rank} axes")
+            raise FactError(f"updates {updates} need {count_of(x.rank, 'axis', 'axes')}")
         for axis, (dim, update_dim) in enumerate(zip(indices.shape, updates.shape)):
             unify(dim, update_dim, f"indices and updates, axis {axis}")
         return [TypedFact(x.dtype, x.shape)]

@@ -11,6 +11,7 @@ from pulse.ops.conv import windows
 from pulse.ops.dims import require_axis
 from pulse.ops.op import Env, Op, Pointwise, Relation, Window
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -36,7 +37,7 @@ class Frames(Op):
         require_axis(self.axis, x)
         if self.size < 1 or self.hop < 1:
             raise FactError(
-                f"frames of {self.size} samples with a hop of {self.hop}: both must be at least 1"
+                f"frames of {count_of(self.size, 'sample')} with a hop of {self.hop}: both must be at least 1"
             )
         count = (x.shape[self.axis] - self.size) // self.hop + 1
         return [

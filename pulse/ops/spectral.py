@@ -10,6 +10,7 @@ from pulse.facts import Array, TypedFact, volume
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 def unit_circle(angle: Array) -> Array:
@@ -74,7 +75,7 @@ class Dft(Op):
         if x.shape[-1] not in (TDim.of(1), TDim.of(2)):
             raise FactError(f"the last axis of {x} must be 1 (real) or 2 (real and imaginary)")
         if self.length.is_const and int(self.length) < 1:
-            raise FactError(f"a transform of {self.length} points")
+            raise FactError(f"a transform of {count_of(self.length, 'point')}")
         shape = list(x.shape)
         shape[self.axis] = self.length // 2 + 1 if self.onesided and not self.inverse else self.length
         shape[-1] = TDim.of(1 if self.onesided and self.inverse else 2)

@@ -10,6 +10,7 @@ from pulse.ops.op import Env, Op
 from pulse.ops.weight_units import ActivationForm, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 class Stateful(Op):
@@ -62,7 +63,7 @@ class OnPulses(Stateful):
         return replace(self, op=self.op.with_rounded_state(form))
 
     def detail(self) -> str:
-        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"
+        return f"{self.op.detail()} of {count_of(self.length, 'frame')} delay {self.offset}"
 
 
 class StatefulOnFrames(OnPulses):

@@ -10,6 +10,7 @@ from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import PadMode
 from pulse.ops.stateful import Stateful
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record(eq=False)
@@ -82,7 +83,7 @@ class FillEnds(Stateful):
 
     def detail(self) -> str:
         values = f"fill {self.fill:g}" if self.mode == "constant" else self.mode
-        return f"axis {self.axis} {values} outside {self.length} frames from {self.offset}"
+        return f"axis {self.axis} {values} outside {count_of(self.length, 'frame')} from {self.offset}"
 
 
 def padding_frame(frame: int, length: int, mode: PadMode) -> int:

@@ -11,6 +11,7 @@ from pulse.ops.op import Env, Op, Positional, Relation
 from pulse.ops.stateful import Stateful
 from pulse.ops.work import Work
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -48,7 +49,7 @@ class Range(Op):
         )
 
     def detail(self) -> str:
-        return f"{self.start} + j*{self.step}, {self.length} frames, {dtype_name(self.dtype)}"
+        return f"{self.start} + j*{self.step}, {count_of(self.length, 'frame')}, {dtype_name(self.dtype)}"
 
 
 @record

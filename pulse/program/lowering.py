@@ -22,7 +22,7 @@ from pulse.pulsify.network import PulsedGraph, PulsedNode
 from pulse.support.mapping import release_pages
 from pulse.support.plugins import load_plugins
 from pulse.support.registry import Registry
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[TensorView]]
 FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
@@ -286,7 +286,9 @@ class Lowering:
         """Copy one tensor onto another of the same shape, in as few loops as possible."""
         loops = Loops.over(target.shape, [source.strides, target.strides], target.order).pad(COPY_LOOPS)
         if len(loops.sizes) > COPY_LOOPS:
-            raise self.no_kernel(f"a copy over {len(loops.sizes)} separate axes")
+            raise self.no_kernel(
+                f"a copy over {count_of(len(loops.sizes), 'separate axis', 'separate axes')}"
+            )
         a, b = loops.strides
         steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
         self.emit(CopyRow(src=source, dst=target, size=source.dtype.itemsize, **steps))

@@ -14,6 +14,7 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.oracle import Feeds, Oracle
 from pulse.proof.report import Divergence, OriginalRecord
 from pulse.proof.tolerance import ExpectedOutputs
+from pulse.support.wording import count_of
 
 COMPARED_LENGTHS = 3
 """The number of lengths at which an original runs."""
@@ -61,7 +62,7 @@ def compare_with_original(
             if not expected:
                 raise InputError("it returns none of the outputs")
         except InputError as reason:
-            refusal = refusal or f"at {length} frames: {reason}"
+            refusal = refusal or f"at {count_of(length, 'frame')}: {reason}"
             continue
         streamed = stream_whole(program, feeds)
         reason = _difference(model, offline, expected, streamed, original.title)

@@ -12,7 +12,7 @@ from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, span_of, spell
 
 ProofOutcome = Literal["equal", "diverged", "not proved"]
 
@@ -49,7 +49,7 @@ class Divergence:
     reason: str = ""
 
     def __str__(self) -> str:
-        location = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
+        location = f"a stream of {count_of(self.length, 'frame')} of {self.signal} ({self.backend})"
         if self.frame is None:
             return f"{self.wire} ({self.op}) diverges in {location}: {self.reason}"
         if not np.isfinite(self.offline):
@@ -121,15 +121,15 @@ class Coverage:
     def __str__(self) -> str:
         if not self.values:
             return "no frames"
+        values = f"{count_of(self.values, 'value', form=',')} of {count_of(self.frames, 'frame', form=',')}"
         if not self.finite:
-            return f"{self.values:,} values of {self.frames:,} frames, none finite"
+            return f"{values}, none finite"
         share = f"{self.finite / self.values:.1%} finite (the model itself returns NaN or infinity for the others)"
         finite = "all finite" if self.finite == self.values else share
         dependence = "depends on the input" if self.moved else "does not depend on the input"
         if self.reads and not self.repeated:
             dependence = "of one input of each length"
-        values = f"{self.values:,} values of {self.frames:,} frames, {self.minimum:.4g} … {self.maximum:.4g}"
-        return f"{values}, {finite}, {dependence}"
+        return f"{values}, {self.minimum:.4g} … {self.maximum:.4g}, {finite}, {dependence}"
 
     def add(self, values: Array, frames: int) -> "Coverage":
         """Return the coverage including the offline values of one more stream."""
@@ -296,7 +296,7 @@ class ProofReport(Report):
     def pairs(self) -> list[tuple[str, str]]:
         """Return names and texts of the streams that were tried and of their results."""
         lengths = self.lengths
-        span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
+        span = f"{len(self.tried)} of {span_of(lengths[0], lengths[-1])}"
         tried_signals = {trial.signal for trial in self.tried}
         signals = ", ".join(signal for signal in SIGNALS if signal in tried_signals)
         pairs = [("streams", f"{span}: {signals}; seed {self.seed}")]
@@ -325,13 +325,13 @@ class ProofReport(Report):
         span = (
             "all earlier frames"
             if self.trials.receptive_frames is None
-            else f"{self.trials.receptive_frames:,} frames"
+            else count_of(self.trials.receptive_frames, "frame", form=",")
         )
         text = f"an output depends on {span}; the longest stream has {longest:,}"
         if longest < self.trials.wanted_frames:
             text += f" of the {self.trials.wanted_frames:,} recommended"
         if self.trials.left_out:
-            text += f", {self.trials.left_out} others are left out"
+            text += f", {count_of(self.trials.left_out, 'other is', 'others are')} left out"
         offer = longest < self.trials.wanted_frames or self.trials.left_out
         return (f"{text}: {spell('long')} tries them" if offer else text) + self._overflow()
 

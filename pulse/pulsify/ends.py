@@ -13,6 +13,7 @@ from pulse.ops.time_ends import FillEnds, padding_frame
 from pulse.pulsify.graph_builder import PulsedGraphBuilder
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.stream_wires import MirroredWire, StreamWire, require_size
+from pulse.support.wording import count_of
 
 
 def extend_ends(
@@ -37,7 +38,8 @@ def require_lag(builder: PulsedGraphBuilder, length: TDim, rate: Fraction, name:
     lag_frames = lag(length, rate, builder.symbol, builder.pulse)
     if lag_frames is None:
         raise PulsifyError(
-            f"{name}: where its input ends ({length} frames at rate {rate}) is known only when the stream has ended; "
+            f"{name}: where its input ends ({count_of(length, 'frame')} at rate {rate}) is known only when the "
+            "stream has ended; "
             "slice it to a constant length, or to one that keeps up with the stream"
         )
     return lag_frames
@@ -118,7 +120,8 @@ def look_back(name: str, ends: Ends) -> int:
     after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
     if after is None:
         raise PulsifyError(
-            f"{name}: {ends.after} frames of padding at the end grow with the stream; pad by a constant number"
+            f"{name}: {count_of(ends.after, 'frame')} of padding at the end grow with the stream; pad by a constant "
+            "number"
         )
     return after * (1 if ends.mode == "edge" else 2)
 

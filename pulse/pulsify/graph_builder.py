@@ -18,6 +18,7 @@ from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.stream_wires import StreamWire, require_size
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record(frozen=False)
@@ -51,7 +52,9 @@ class PulsedGraphBuilder:
         try:
             typed = op.facts([self.graph.fact(outlet) for outlet in inputs])
         except FactError as error:
-            raise PulsifyError(f"{name} ({op.name}): on pulses of {self.pulse} frames: {error}") from error
+            raise PulsifyError(
+                f"{name} ({op.name}): on pulses of {count_of(self.pulse, 'frame')}: {error}"
+            ) from error
         facts: list[PulsedFact] = []
         for fact, stream in zip(typed, streams, strict=True):
             if any(not dim.is_const for dim in fact.shape):
@@ -66,7 +69,7 @@ class PulsedGraphBuilder:
         expected = self.frames(stream.fact.rate)
         if frames != expected:
             raise PulsifyError(
-                f"{name}: pulses have {frames} frames, but rate {stream.fact.rate} means {expected}"
+                f"{name}: pulses have {count_of(frames, 'frame')}, but rate {stream.fact.rate} means {expected}"
             )
         return stream
 

@@ -57,6 +57,7 @@ from pulse.pulsify.stream_wires import (
 )
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import TypedNetwork
 
 
@@ -216,7 +217,7 @@ class Scheduler:
         highest = fact.length.bounds()[1]
         if highest is None:
             raise PulsifyError(
-                f"{fact.length} frames at the end grow with the stream; give a constant number of frames"
+                f"{count_of(fact.length, 'frame')} at the end grow with the stream; give a constant number of frames"
             )
         return highest
 

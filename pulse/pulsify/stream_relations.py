@@ -29,7 +29,7 @@ from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import determines_length, never_shrinks
 from pulse.support.bounds import MAX_FRAMES
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.typed import TypedGraph, TypedNetwork, TypedNode
 
 Objection: TypeAlias = tuple[str, str]
@@ -105,7 +105,8 @@ class StreamRelations:
             )
         if pulse > MAX_FRAMES:
             raise PulsifyError(
-                f"a pulse of {pulse} frames is more than {MAX_FRAMES}: choose a smaller one with {spell('pulse')}"
+                f"a pulse of {count_of(pulse, 'frame')} is more than {MAX_FRAMES}: choose a smaller one with "
+                f"{spell('pulse')}"
             )
         if pulse % divisor == 0:
             return pulse
@@ -114,9 +115,9 @@ class StreamRelations:
         for node_id in self.relations:
             node, flow, groups = graph.nodes[node_id], self.flows[OutletId(node_id)], self._groups(node_id)
             if (flow.rate * pulse).denominator != 1:
-                amount = f"{flow.rate * pulse} frames"
+                amount = count_of(flow.rate * pulse, "frame")
             elif (groups * pulse).denominator != 1:
-                amount = f"{groups * pulse} groups of {flow.rate / groups} frames"
+                amount = f"{count_of(groups * pulse, 'group')} of {count_of(flow.rate / groups, 'frame')}"
             else:
                 continue
             raise PulsifyError(
@@ -346,7 +347,7 @@ def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) ->
     buffered = max(_buffer_frames(relation), int(ends.before) if ends is not None else 0)
     if buffered > MAX_FRAMES:
         yield (
-            f"it needs {buffered} frames at once, more than {MAX_FRAMES}",
+            f"it needs {count_of(buffered, 'frame')} at once, more than {MAX_FRAMES}",
             "use shorter windows and padding",
         )
     for outlet, out_axis in zip(node.outputs, _axes(relation)):

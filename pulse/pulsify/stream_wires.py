@@ -13,6 +13,7 @@ from pulse.graph import OutletId
 from pulse.ops.check import replace_all_failing
 from pulse.ops.op import Ends, Op
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -100,7 +101,8 @@ def require_size(sizes: Sequence[int], name: str) -> None:
     """Raise PulsifyError if a tensor is too large for one pulse or buffer."""
     if math.prod(sizes) > MAX_PULSE_ELEMENTS or max(sizes, default=0) > MAX_PULSE_ELEMENTS:
         raise PulsifyError(
-            f"{name}: {shape_text(sizes)} has {math.prod(sizes)} elements in one pulse or buffer, more than "
+            f"{name}: {shape_text(sizes)} has {count_of(math.prod(sizes), 'element')} in one pulse or buffer, more "
+            "than "
             f"{MAX_PULSE_ELEMENTS}; use a smaller pulse, or a model of smaller sizes"
         )
 

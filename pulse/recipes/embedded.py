@@ -9,6 +9,7 @@ from pulse.onnx.read.metadata_entries import stored_values
 from pulse.recipes.reading import MAX_FILE_BYTES, parse_recipe
 from pulse.recipes.recipe import Recipe, RecipeContext
 from pulse.recipes.recognition import path_of
+from pulse.support.wording import count_of
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -29,7 +30,9 @@ def embedded_text(source: "ModelSource", location: str) -> str:
     """Return the text of the recipe. Raises LoadError: several, too long, or not text."""
     text, *others = stored_values(source, RECIPE)
     if others:
-        raise LoadError(f"{location}: occurs {1 + len(others)} times; write the file again with one")
+        raise LoadError(
+            f"{location}: occurs {count_of(1 + len(others), 'time')}; write the file again with one"
+        )
     if not isinstance(text, str):
         raise LoadError(f"{location}: is not text; the file is damaged, get it again")
     if len(text) > MAX_FILE_BYTES:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.facts import TypedFact
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 RATE_OF_BINS = {
     129: 16_000,
@@ -178,7 +179,8 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
         return Guess(
             [bank],
             notes=[
-                f"{size} bands on the axis before time are assumed to be a mel spectrogram with a natural logarithm"
+                f"{count_of(size, 'band')} on the axis before time are assumed to be a mel spectrogram with a "
+                "natural logarithm"
             ],
             kind="features",
         )
@@ -193,7 +195,7 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
             if frames > 1:
                 step = STACK_STEPS.get(frames, 1)
                 front.append(f"stack = {{ m = {frames}, n = {step} }}")
-                notes.append(f"{size} = {frames} x {bands}: {frames} frames as one, every {step}")
+                notes.append(f"{size} = {frames} x {bands}: {count_of(frames, 'frame')} as one, every {step}")
             return Guess(front, notes=notes, kind="features")
     return None
 
@@ -229,7 +231,7 @@ def _transform_notes(bins: int, back: Sequence[str], hop: int | None) -> list[st
     size = 2 * (bins - 1)
     guessed = f"a hop of {size // 2} and the root of a Hann window are guesses"
     notes = [
-        f"{bins} frequencies are those of a transform of {size} samples; "
+        f"{bins} frequencies are those of a transform of {count_of(size, 'sample')}; "
         f"{guessed if hop is None else 'the root of a Hann window is a guess'}"
     ]
     return notes if back else [*notes, "no inverse transform takes its output"]

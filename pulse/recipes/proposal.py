@@ -26,7 +26,7 @@ from pulse.recipes.recipe_model import join_stages
 from pulse.recipes.recipe_rate import symbol_rate
 from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.support.record import record
-from pulse.support.wording import current_spelling, spell, use_spelling
+from pulse.support.wording import count_of, current_spelling, spell, use_spelling
 
 USUAL_CHUNK_FRAMES = (1, 512, 256, 160, 480, 1024)
 """The numbers of new frames per call to try if a model takes any number."""
@@ -173,18 +173,21 @@ def _add_context_hint(
     if sizes[1] > 1 and more > 0:
         options["context"] = {name: more}
         notes.append(
-            f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are assumed "
+            f"a call takes {count_of(sizes[0], 'sample')} of {name} and gives {sizes[1]} of {output}: the first "
+            f"{more} are assumed "
             f"to be from the previous call; check this, and whether leading samples of {output} are to be "
             f"dropped, as in delay = {toml_text({output: sizes[1]})}"
         )
     elif sizes[0] == sizes[1] and sizes[0] in USUAL_BLOCKS:
         notes.append(
-            f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are assumed to be new; if "
+            f"a call takes {count_of(sizes[0], 'sample')} of {name} and gives as many: all of them are assumed to be "
+            "new; if "
             f"calls take overlapping frames, say how far apart they are, as in {spell('hop', sizes[0] // 4)}"
         )
     elif sizes[1] == 1 and sizes[0] > 1:
         notes.append(
-            f"a call takes {sizes[0]} samples of {name}: all of them are assumed to be new; if the first ones are "
+            f"a call takes {count_of(sizes[0], 'sample')} of {name}: all of them are assumed to be new; if the first "
+            "ones are "
             f"from the previous call, say how many, as in context = {toml_text({name: sizes[0] // 9})}"
         )
 

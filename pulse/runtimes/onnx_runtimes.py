@@ -19,6 +19,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_END
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 RunModel: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
@@ -161,7 +162,7 @@ class RuntimeState(State):
         sizes = [array.nbytes for array in self._memory.values()]
         if len(memory) != sum(sizes):
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory, and this program needs {sum(sizes)}; "
+                f"the snapshot holds {count_of(len(memory), 'byte')} of memory, and this program needs {sum(sizes)}; "
                 "restore one of the same program"
             )
         self.changing = True

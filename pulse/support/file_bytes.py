@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pulse.errors import LoadError
+from pulse.support.wording import count_of
 
 MAX_MODEL_BYTES = 2**31 - 1
 """Maximum number of bytes of a model in one file: the offsets of protobuf and of a FlatBuffer reach no further."""
@@ -33,7 +34,7 @@ def file_bytes(
             require_head(file.read(HEAD_BYTES))
             size = os.fstat(file.fileno()).st_size
             if size > max_bytes:
-                raise LoadError(f"{path}: has {size} bytes; {size_advice}")
+                raise LoadError(f"{path}: has {count_of(size, 'byte')}; {size_advice}")
             file.seek(0)
             return file.read(size)
     except FileNotFoundError:

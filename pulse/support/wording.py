@@ -44,6 +44,20 @@ def spell(parameter: str, example: Any = None) -> str:
     return _spelling.get()(parameter, example)
 
 
+def count_of(count: object, noun: str, plural: str | None = None, *, form: str = "") -> str:
+    """Return a count with its noun: ``1 frame``, ``2 frames``, ``2*T frames``.
+
+    plural  the noun for other counts than 1; None: with an s
+    form    the format of the count: ``,`` for ``2,400 frames``
+    """
+    return f"{count:{form}} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def span_of(first: int, last: int) -> str:
+    """Return the frames of streams from the shortest to the longest: ``1 to 4,241 frames``, ``3 frames``."""
+    return ("" if first == last else f"{first:,} to ") + count_of(last, "frame", form=",")
+
+
 def choose_wording(python: str, otherwise: str) -> str:
     """Return the text for users who write Python, or the one for others, as ``spell`` does with parameters."""
     return python if _spelling.get() is in_python else otherwise

@@ -2,6 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.infer import nhwc
+from pulse.support.wording import count_of
 from pulse.tensorflow.node import TensorflowNode
 
 
@@ -54,7 +55,9 @@ def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
         raise node.error(f"padding {padding!r} is not supported")
     paddings = node.integer_list("explicit_paddings")
     if len(paddings) != 2 * rank:
-        raise node.error(f"{len(paddings)} explicit paddings for {rank} axes")
+        raise node.error(
+            f"{count_of(len(paddings), 'explicit padding')} for {count_of(rank, 'axis', 'axes')}"
+        )
     pairs = list(zip(paddings[::2], paddings[1::2]))
     inner = pairs[2:] if has_channels_first(node) else pairs[1:-1]
     return {"pads": [before for before, _ in inner] + [after for _, after in inner]}

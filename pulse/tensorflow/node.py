@@ -11,6 +11,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Cast
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tensorflow.graph_node import LibraryFunction, function_attribute
 from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
@@ -84,7 +85,9 @@ class TensorflowNode(NodeContext):
         """Return a list of integers of that length; ones if it is missing. Raises LoadError: it has another length."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
-            raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")
+            raise self.error(
+                f"attribute {name} has {count_of(len(values), 'entry', 'entries')} instead of {count}"
+            )
         return list(values)
 
     def to_one_type(self, outlets: Sequence[OutletId]) -> list[OutletId]:

@@ -28,6 +28,7 @@ from pulse.onnx.registry import operator
 from pulse.ops.dims import dims_value
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tensorflow.registry import own_name
 from pulse.wiring import wire
 
@@ -80,7 +81,7 @@ class OwnOperator:
         """
         if len(inputs) != len(self.inputs):
             raise InputError(
-                f"{self.name}: {len(inputs)} inputs for {', '.join(port.name for port in self.inputs)}"
+                f"{self.name}: {count_of(len(inputs), 'input')} for {', '.join(port.name for port in self.inputs)}"
             )
         arrays: list[Array] = []
         for port, value in zip(self.inputs, inputs):
@@ -119,7 +120,9 @@ class OwnCall(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         operator = self.operator
         if len(inputs) != len(operator.inputs):
-            raise FactError(f"{operator.name}: {len(inputs)} inputs, {len(operator.inputs)} are declared")
+            raise FactError(
+                f"{operator.name}: {count_of(len(inputs), 'input')}, {len(operator.inputs)} are declared"
+            )
         free: DType | None = next(
             (fact.dtype for port, fact in zip(operator.inputs, inputs) if port.type == ANY), None
         )
@@ -142,8 +145,8 @@ class OwnCall(Op):
         shapes_out: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
         if len(shapes_out) != len(operator.outputs):
             raise FactError(
-                f"{operator.name}: its shape function returns {len(shapes_out)} shapes "
-                f"for {len(operator.outputs)} outputs"
+                f"{operator.name}: its shape function returns {count_of(len(shapes_out), 'shape')} "
+                f"for {count_of(len(operator.outputs), 'output')}"
             )
         return [shape_of(*shape) for shape in shapes_out]
 
@@ -162,7 +165,7 @@ class OwnCall(Op):
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):
             raise InputError(
-                f"{operator.name}: its kernel returns {len(results)} arrays for {len(facts)} outputs"
+                f"{operator.name}: its kernel returns {len(results)} arrays for {count_of(len(facts), 'output')}"
             )
         for port, fact, array in zip(operator.outputs, facts, results):
             shape = dims_value(fact.shape, env)

@@ -10,6 +10,7 @@ from pulse.errors import LoadError
 from pulse.facts import BOOL, F32, F64, I32, I64, U8, Array, DType
 from pulse.support.budget import current_spending
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tensorflow.messages import Proto
 
 _TYPES: dict[int, tuple[DType, str]] = {
@@ -105,23 +106,27 @@ def tensor_value(proto: Proto, location: str) -> Array:
     shape = tuple(dim for dim in dims if dim is not None)
     size = math.prod(shape)
     if size > MAX_ELEMENTS:
-        raise LoadError(f"{location}: a tensor of {size} elements; the file is damaged, export it again")
+        raise LoadError(
+            f"{location}: a tensor of {count_of(size, 'element')}; the file is damaged, export it again"
+        )
     if proto.tensor_content:
         if len(proto.tensor_content) != size * dtype.itemsize:
             raise LoadError(
-                f"{location}: {len(proto.tensor_content)} bytes for {size} elements of {dtype}; "
+                f"{location}: {count_of(len(proto.tensor_content), 'byte')} for {count_of(size, 'element')} of "
+                f"{dtype}; "
                 "the file is damaged, export it again"
             )
         return np.frombuffer(proto.tensor_content, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
     values = _read_list(proto, type_, dtype, location)
     if len(values) > size:
         raise LoadError(
-            f"{location}: {len(values)} values for {size} elements; the file is damaged, export it again"
+            f"{location}: {count_of(len(values), 'value')} for {count_of(size, 'element')}; the file is damaged, "
+            "export it again"
         )
     if len(values) < size:
         reason = current_spending().try_elements(size)
         if reason:
-            raise LoadError(f"{location}: one value for {size} elements: {reason}")
+            raise LoadError(f"{location}: one value for {count_of(size, 'element')}: {reason}")
         last = values[-1] if len(values) else dtype.type(0)
         values = np.concatenate([values, np.full(size - len(values), last, dtype)])
     return values.reshape(shape)

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from pulse.graph import Graph, Node, OutletId
 from pulse.support.printable import printable
+from pulse.support.wording import count_of
 from pulse.text.picture import Picture
 
 
@@ -28,7 +29,7 @@ def text(graph: Graph[F, O], title: str = "graph") -> str:
     """
     rows = [_row(graph, graph.nodes[node_id]) for node_id in _ordered_nodes(graph)]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [printable(f"{title}: {len(rows)} nodes")]
+    lines = [printable(f"{title}: {count_of(len(rows), 'node')}")]
     for row in rows:
         lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
     names = (

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from pulse.support.wording import choose_wording
+from pulse.support.wording import choose_wording, count_of
 from pulse.torch.lengths import Lengths, split_multiple
 
 AxisNames: TypeAlias = Mapping[int, str]
@@ -138,10 +138,13 @@ def _require_axes(torch: Any, name: str, value: Any, symbols: AxisNames) -> None
                 "one such as '32*T'"
             )
         if not 0 <= axis < value.dim():
-            raise InputError(f"input {name} has {value.dim()} axes, so none is {axis}; count from 0")
+            raise InputError(
+                f"input {name} has {count_of(value.dim(), 'axis', 'axes')}, so none is {axis}; count from 0"
+            )
         if value.shape[axis] < 2:
             raise InputError(
-                f"input {name}, axis {axis}: the example has {value.shape[axis]} frames, and PyTorch treats "
+                f"input {name}, axis {axis}: the example has {count_of(value.shape[axis], 'frame')}, and PyTorch "
+                "treats "
                 "a length of 0 or 1 as a constant; give an example of more frames"
             )
 
@@ -166,7 +169,8 @@ def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNam
                 "" if factor > 1 or frames % count else f", or the multiple '{frames // count}*{symbol}'"
             )
             raise InputError(
-                f"{symbol} is {count} frames in the example of {other} and {frames} in the example of {name}"
+                f"{symbol} is {count_of(count, 'frame')} in the example of {other} and {frames} in the example of "
+                f"{name}"
                 f"{f', which is {factor}*{symbol}' if factor > 1 else ''}; give examples of one length, or {ways_out}"
             )
 

@@ -10,6 +10,7 @@ from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
 from pulse.proof.oracle import Oracle
 from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
+from pulse.support.wording import count_of
 from pulse.torch.advice import BAKED_ADVICE, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import LOUDER, SampledInputs, draw_inputs, lengths_of, make_louder
@@ -152,7 +153,8 @@ class Comparison:
             frames = base_frames(self.lengths, symbol)
             if not trial.has_varied:
                 raise InputError(
-                    f"{self.title}: {symbol} may have any length, but besides the example's {frames} frames the "
+                    f"{self.title}: {symbol} may have any length, but besides the example's "
+                    f"{count_of(frames, 'frame')} the "
                     f"module takes none that was tried; at {trial.refusal}; give lengths that it takes, as in "
                     f'lengths=[{{"{symbol}": {2 * frames}}}], or leave {symbol} out of dynamic'
                 )

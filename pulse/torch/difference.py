@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
+from pulse.support.wording import count_of
 
 
 def first_difference(
@@ -22,7 +23,7 @@ def first_difference(
     runs     runs of the model with random errors, if the result is not clear without
     """
     if len(module) != len(model.native):
-        return f"the module returns {len(module)} outputs, the model {len(model.native)}"
+        return f"the module returns {count_of(len(module), 'output')}, the model {len(model.native)}"
     for name, value in module.items():
         native = model.native[name]
         if value.shape != native.shape:

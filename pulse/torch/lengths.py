@@ -5,6 +5,7 @@ from math import gcd
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
+from pulse.support.wording import count_of
 
 Lengths: TypeAlias = dict[str, int]
 """Frames of each symbol."""
@@ -109,7 +110,7 @@ def _fill_in(chosen: Lengths, traced: Lengths) -> Lengths:
             frames = split_multiple(symbol)[0] * base
             if chosen[symbol] != frames:
                 raise InputError(
-                    f"lengths: {symbol} has {chosen[symbol]} frames, but {frames} if {name} has {base}; "
+                    f"lengths: {symbol} has {count_of(chosen[symbol], 'frame')}, but {frames} if {name} has {base}; "
                     f"give {name} alone: its multiples follow"
                 )
     return filled

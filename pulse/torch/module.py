@@ -11,6 +11,7 @@ import numpy as np
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.support.record import record
+from pulse.support.wording import spell
 from pulse.torch.advice import plain_message
 from pulse.torch.arguments import ModuleCall, tensor_leaves
 from pulse.torch.inputs import SampledInputs
@@ -131,7 +132,9 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
     """Return a module whose ``forward`` is a method of another one. Raises InputError: it does not have the method."""
     function = getattr(module, method, None)
     if not callable(function):
-        raise InputError(f"{type(module).__name__} has no method {method!r}")
+        raise InputError(
+            f"{type(module).__name__} has no method {method!r}; omit {spell('method')} for forward"
+        )
     return wrap_module(torch, module, function)
 
 

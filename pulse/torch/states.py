@@ -13,6 +13,7 @@ from pulse.facts import Array
 from pulse.models import Model, TypedModel
 from pulse.proof.oracle import typed_oracle
 from pulse.proof.tolerance import ExpectedOutputs
+from pulse.support.wording import count_of
 from pulse.torch.arguments import ModuleCall, name_paths, tensor_leaves
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
@@ -71,7 +72,8 @@ def find_states(
         before, after = call.tensors_of(torch, name), tensor_leaves(torch, parts[key])
         if len(before) != len(after):
             raise InputError(
-                f"{title}: state {name} has {len(before)} tensors, and its next value, {key!r}, has {len(after)}"
+                f"{title}: state {name} has {count_of(len(before), 'tensor')}, and its next value, {key!r}, has "
+                f"{len(after)}"
             )
         for index, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
             _require_same(title, leaf, now, later)

@@ -10,6 +10,7 @@ from pulse.facts import Array
 from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
 from pulse.proof.tolerance import ExpectedOutputs
+from pulse.support.wording import count_of
 from pulse.torch.arguments import tensor_leaves
 from pulse.torch.module import to_array
 from pulse.torch.module_original import ModuleOriginal
@@ -38,7 +39,8 @@ def require_twin(model: LoadedModel, pulsed: PulsedModel, twin: Twin, seed: int)
     reference = ExpectedOutputs.of(pulsed.typed, feeds, seed)
     if any(len(frame) != len(pulsed.outputs) for frame in frames):
         raise DivergenceError(
-            f"{title}: the twin returns {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
+            f"{title}: the twin returns {count_of(len(frames[0]), 'output')} for a pulse, the model "
+            f"{len(pulsed.outputs)}"
         )
     for index, port in enumerate(pulsed.outputs):
         joined = np.concatenate([outputs[index] for outputs in frames], port.axis or 0)

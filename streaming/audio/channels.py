@@ -9,6 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 Samples = NDArray[np.float32]
 
@@ -41,9 +42,10 @@ class Channels:
         Raises InputError: the audio has no such channel
         """
         if self.index is not None and self.index >= channels:
+            choices = "0" if channels == 1 else f"one of 0 to {channels - 1}"
             raise InputError(
-                f"channel {self.index}: the audio has {channels} channel{'s' if channels > 1 else ''}, "
-                f"numbered from 0; give mix, each or one of 0 to {channels - 1}"
+                f"channel {self.index}: the audio has {count_of(channels, 'channel')}, numbered from 0; give mix, each "
+                f"or {choices}"
             )
         return channels if self.each else 1
 

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 
 from pulse.errors import InputError, PulseWarning
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.audio.audio_formats import (
     BITS,
     UNCLIPPED,
@@ -114,7 +114,7 @@ class AudioReader(AudioSource):
             missing_fraction = 1 - present / announced
             warnings.warn(
                 f"{self.path}: the file is truncated, {missing_fraction:.0%} of the audio that its header announces is "
-                f"missing; {self.frames:,} samples ({self.duration_s:.3f} s) are read",
+                f"missing; {count_of(self.frames, 'sample', form=',')} ({self.duration_s:.3f} s) are read",
                 PulseWarning,
                 stacklevel=3,
             )

@@ -11,6 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.audio.frame_formats import FrameFormat, NpyFormat, TableFormat
 from streaming.files.atomic import kind_of
 from streaming.files.partial import PartialFile
@@ -33,10 +34,12 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
                 return {str(name): loaded[name] for name in loaded.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}: cannot be read as {path.suffix} ({reason})") from error
+        raise InputError(
+            f"{path}: cannot be read as {path.suffix} ({reason}); write numbers with numpy.save or numpy.savez"
+        ) from error
     if len(names) != 1:
         raise InputError(
-            f"{path}: one array, but the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
+            f"{path}: one array, but the model has {count_of(len(names), 'input')}; give a .npz with {', '.join(names)}"
         )
     return {names[0]: loaded}
 

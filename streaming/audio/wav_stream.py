@@ -9,7 +9,7 @@ from struct import pack, unpack
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.audio.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
@@ -138,14 +138,17 @@ def _read_format(name: str, chunk: bytes) -> StreamFormat:
     if tag == EXTENSIBLE:
         tag = unpack("<H", chunk[24:26].ljust(2, b"\0"))[0]
     if not (channels and rate_hz):
-        raise InputError(f"{name}: has {channels} channels at {rate_hz} Hz; both must be positive")
+        raise InputError(
+            f"{name}: has {count_of(channels, 'channel')} at {rate_hz} Hz; both must be positive"
+        )
     for encoding in ENCODINGS.values():
         if (FLOATING if encoding.floating else PCM, 8 * encoding.nbytes) == (tag, bits):
             if frame_bytes != encoding.nbytes * channels:
                 break
             return StreamFormat(encoding, rate_hz, channels)
     raise InputError(
-        f"{name}: WAV of format {tag}, {bits} bits in frames of {frame_bytes} bytes cannot be read from a pipe; "
+        f"{name}: WAV of format {tag}, {count_of(bits, 'bit')} in frames of {count_of(frame_bytes, 'byte')} cannot "
+        "be read from a pipe; "
         "pipe it through ffmpeg -i - -c:a pcm_f32le -f wav -, or write it to a file"
     )
 

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, widen_f16
 from pulse.interface import Port
 from pulse.program.streams.executable import Executable
-from pulse.support.wording import current_spelling, in_python, spell
+from pulse.support.wording import count_of, current_spelling, in_python, spell
 from streaming.blocks.reblocking import Reblocker, ReblockerMark
 
 InputBlock: TypeAlias = Array | Mapping[str, Array]
@@ -187,9 +187,11 @@ class InputBlocks:
         received_frames = max(count / self._queues[name].port.rate for name, count in counts.items())
         dropped = self.dropped_pulses * self.program.pulse
         if received_frames - dropped > limit:
+            frames = f"{count_of(limit, 'frame')} of {self.program.model.symbol.name}"
             raise InputError(
-                f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has received "
-                f"{self.frames_in - dropped}: give fewer frames, or end the stream and begin a new one"
+                f"the model takes at most {frames} and has received "
+                f"{self.frames_in - dropped}, without these: give fewer frames, end the stream and begin a new one, or "
+                f"compile the model with a larger {spell('max_context')} if that sets the limit"
             )
 
     def _refuse_nan(self, name: str, block: Array) -> NoReturn:

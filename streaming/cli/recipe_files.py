@@ -8,6 +8,7 @@ from pulse.errors import InputError
 from pulse.loading.format_registry import Content, find_format
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
+from pulse.support.wording import count_of
 from streaming.files.atomic import complete_file, kind_of, refuse_same
 from streaming.opening.module_import import read_module_name
 
@@ -23,7 +24,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         raise InputError("-o writes a recipe and --embed a model with the recipe inside; give one of them")
     if len(models) > 2:
         raise InputError(
-            f"{len(models)} models: a recipe is proposed for one or two; write one for more by hand, see "
+            f"{count_of(len(models), 'model')}: a recipe is proposed for one or two; write one for more by hand, see "
             "docs/recipes.md"
         )
     for path, what in ((output, "recipe"), (embed, "model")):

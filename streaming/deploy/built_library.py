@@ -16,7 +16,7 @@ from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.deploy.compiled_objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
@@ -56,8 +56,9 @@ class BuiltLibrary(Report):
             ("library", f"{self.contents.title} as {self.contents.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.contents.program.pulse} frames, {len(self.contents.calls)} instructions, "
-                f"{len(self.contents.kernels)} kernels",
+                f"{count_of(self.contents.program.pulse, 'frame')}, "
+                f"{count_of(len(self.contents.calls), 'instruction')}, "
+                f"{count_of(len(self.contents.kernels), 'kernel')}",
             ),
             ("linked by", self.toolchain.name),
             (

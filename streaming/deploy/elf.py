@@ -2,6 +2,8 @@
 
 import struct
 
+from pulse.support.wording import count_of
+
 MAGIC = b"\x7fELF"
 SYMBOL_SECTIONS = (2, 11)
 """The types of sections that are tables of symbols: for linkers, and for loaders."""
@@ -17,7 +19,9 @@ def undefined_symbols(data: bytes) -> set[str] | None:
     try:
         return _read_undefined(data)
     except (struct.error, IndexError, ValueError) as error:
-        raise ValueError(f"an ELF file of {len(data)} bytes is truncated or damaged ({error})") from error
+        raise ValueError(
+            f"an ELF file of {count_of(len(data), 'byte')} is truncated or damaged ({error})"
+        ) from error
 
 
 def _read_undefined(data: bytes) -> set[str]:

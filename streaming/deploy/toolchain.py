@@ -97,9 +97,9 @@ def find_toolchain(target: Level) -> Toolchain:
         zig = (sys.executable, "-m", "ziglang")
         compiler = (*zig, "cc", "-target", ZIG[target.machine], CPUS.get(target.machine, "-mcpu=baseline"))
         return Toolchain("zig", compiler, (*zig, "ar"))
-    packages = f"gcc-{system}, or " if system else ""
+    package = f"install gcc-{system}, or " if system else ""
     raise CompileError(
-        f"{target.name}: there is no C compiler and linker for it; install {packages}pip install 'pulse-stream[build]'"
+        f"{target.name}: there is no C compiler and linker for it; {package}pip install 'pulse-stream[build]'"
     )
 
 

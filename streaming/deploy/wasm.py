@@ -1,5 +1,7 @@
 """The functions that an object or a WebAssembly module imports (WebAssembly core specification, 5.5.5)."""
 
+from pulse.support.wording import count_of
+
 MAGIC = b"\0asm"
 IMPORT_SECTION = 2
 """The number of the import section."""
@@ -13,7 +15,7 @@ class _Reader:
     def take(self, count: int) -> bytes:
         self.offset += count
         if self.offset > len(self.data):
-            raise ValueError(f"a WebAssembly file of {len(self.data)} bytes is truncated")
+            raise ValueError(f"a WebAssembly file of {count_of(len(self.data), 'byte')} is truncated")
         return self.data[self.offset - count : self.offset]
 
     def read_number(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.frame_clock import FrameClock
@@ -88,7 +89,10 @@ class Ctc(Detector[_State]):
 
     def _check_classes(self, classes: int) -> None:
         if classes != len(self._tokens):
-            raise InputError(f"{len(self._tokens)} tokens for {classes} classes; give the file of this model")
+            raise InputError(
+                f"{count_of(len(self._tokens), 'token')} for {count_of(classes, 'class', 'classes')}; give the file "
+                "of this model"
+            )
 
     def _prepare(self, rows: Array) -> Iterable[list[float]]:
         """Yield the best class of each frame, and its probability."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.support.wording import count_of
 from streaming.events.event import Event
 from streaming.events.frame_clock import FrameClock
 from streaming.events.parameters import class_names, require_class
@@ -124,7 +125,9 @@ class Detector(ABC, Generic[StateT]):
         rows: Array = frames.astype(np.float64).reshape(len(frames), -1 if frames.size else 1)
         classes = self._position.classes
         if len(rows) and classes is not None and rows.shape[1] != classes:
-            raise InputError(f"{rows.shape[1]} classes after frames of {classes}; give as many in each block")
+            raise InputError(
+                f"{count_of(rows.shape[1], 'class', 'classes')} after frames of {classes}; give as many in each block"
+            )
         wrong: Array = np.isnan(rows) | (np.isposinf(rows) if self._infinite else np.isinf(rows))
         if wrong.any():
             frame, column = (int(index) for index in np.argwhere(wrong)[0])
@@ -138,9 +141,13 @@ class Detector(ABC, Generic[StateT]):
 def only_column(column: int | None, classes: int) -> None:
     """Raise InputError if there are several columns and none is chosen, or the chosen one does not exist."""
     if column is None and classes > 1:
-        raise InputError(f"{classes} classes, but one probability is expected; give column=0 … {classes - 1}")
+        raise InputError(
+            f"{count_of(classes, 'class', 'classes')}, but one probability is expected; give column=0 … {classes - 1}"
+        )
     if column is not None and not -classes <= column < classes:
-        raise InputError(f"column={column}: the output has {classes} classes, counted from 0")
+        raise InputError(
+            f"column={column}: the output has {count_of(classes, 'class', 'classes')}, counted from 0"
+        )
 
 
 def value_at(row: list[float], column: int | None) -> float:

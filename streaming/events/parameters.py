@@ -3,6 +3,7 @@
 from math import isfinite
 
 from pulse.errors import InputError
+from pulse.support.wording import count_of
 
 
 def require_finite(name: str, value: float) -> None:
@@ -27,11 +28,15 @@ def require_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 def require_class(name: str, value: int | None, classes: int) -> None:
     """Require the number of a class, or None."""
     if value is not None and not 0 <= value < classes:
-        raise InputError(f"{name}={value}: the output has {classes} classes, counted from 0")
+        raise InputError(
+            f"{name}={value}: the output has {count_of(classes, 'class', 'classes')}, counted from 0"
+        )
 
 
 def class_names(labels: tuple[str, ...], classes: int) -> tuple[str, ...]:
     """Return the names of this many classes: those given, or their numbers."""
     if labels and len(labels) != classes:
-        raise InputError(f"labels: {len(labels)} names for {classes} classes; give one for each")
+        raise InputError(
+            f"labels: {count_of(len(labels), 'name')} for {count_of(classes, 'class', 'classes')}; give one for each"
+        )
     return labels or tuple(map(str, range(classes)))

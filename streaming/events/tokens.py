@@ -23,7 +23,9 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError(f"{path}: cannot be read as tokens ({reason})") from error
+        raise InputError(
+            f"{path}: cannot be read as tokens ({reason}); give a text file with a token and its number on each line"
+        ) from error
     tokens: dict[int, str] = {}
     for line_number, line in enumerate(lines, 1):
         if not line.strip():

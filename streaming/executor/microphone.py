@@ -7,6 +7,7 @@ import anyio.to_thread
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.audio.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import AsyncAudioSource
@@ -50,8 +51,10 @@ class Microphone(NotCopyable, AsyncAudioSource):
         self.block_frames, self.latency = block_frames, latency
         if self.rate_hz < 1 or block_frames < 0 or not 1 <= self.channels <= self.device.channels:
             raise InputError(
-                f"{self.device.name}: {self.channels} channels at {self.rate_hz} Hz in blocks of {block_frames}; "
-                f"give 1 to {self.device.channels} channels, a positive rate, and blocks of 0 or more frames"
+                f"{self.device.name}: {count_of(self.channels, 'channel')} at {self.rate_hz} Hz in blocks of "
+                f"{block_frames}; "
+                f"give 1 to {count_of(self.device.channels, 'channel')}, a positive rate, and blocks of 0 or more "
+                "frames"
             )
         self._capture: Capture | None = None
         self._open = False

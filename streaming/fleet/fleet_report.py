@@ -4,6 +4,7 @@ from typing import Any
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, byte_size, field_values
+from pulse.support.wording import count_of
 from streaming.fleet.fleet_control import FleetStatus
 
 MAX_SHOWN_PROBLEMS = 5
@@ -26,7 +27,7 @@ class FleetReport(Report):
             self._holders(),
         ]
         sections += [
-            Text(f"no machine has CPUs for {count} more workers of version {version}", "yellow")
+            Text(f"no machine has CPUs for {count_of(count, 'more worker')} of version {version}", "yellow")
             for version, count in status.shortage.items()
         ]
         if len(status.nodes) < 2:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pulse.errors import InputError
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 Saved = Literal["saved", "newer", "full"]
 
@@ -35,7 +36,7 @@ class Holder:
     def __init__(self, keep_s: float, limit_bytes: int) -> None:
         if not keep_s > 0 or not limit_bytes > 0:
             raise InputError(
-                f"a holder of {limit_bytes} bytes for {keep_s:g} s holds nothing; both must be positive"
+                f"a holder of {count_of(limit_bytes, 'byte')} for {keep_s:g} s holds nothing; both must be positive"
             )
         self._keep_s, self._limit_bytes = keep_s, limit_bytes
         self._checkpoints: dict[str, _Held] = {}

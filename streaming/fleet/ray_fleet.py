@@ -12,7 +12,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 from ray.util import list_named_actors
 
 from pulse.errors import InputError
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.fleet.cluster import MemberFailure
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_control import FleetControl, FleetStatus
@@ -89,7 +89,8 @@ class Fleet:
         hosts = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
             raise InputError(
-                f"host = {deployment.server.host!r}: clients do not reach the workers on {len(hosts)} machines there; "
+                f"host = {deployment.server.host!r}: clients do not reach the workers on "
+                f"{count_of(len(hosts), 'machine')} there; "
                 'write host = "0.0.0.0"'
             )
         for model in deployment.server.models:

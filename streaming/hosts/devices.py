@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.report import Report, Section, Table, Text, field_values
+from pulse.support.wording import count_of
 
 DeviceKind = Literal["input", "output"]
 COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)
@@ -119,7 +120,7 @@ def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise _choice_error(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
+        raise _choice_error(f"{choice!r} may be any of {count_of(len(fitting), 'device')}", fitting, kind)
     raise _choice_error(f"{matches[0].title} has no {kind}" if matches else problem, able, kind)
 
 

@@ -120,5 +120,6 @@ def _search_first(folder: Path) -> None:
 
 def _alternatives(value: Any, part: str) -> str:
     public = [name for name in dir(value) if not name.startswith("_") and hasattr(value, name)]
-    names = get_close_matches(part, public) or [name for name in public if callable(getattr(value, name))]
+    callables = [name for name in public if callable(getattr(value, name))]
+    names = list(dict.fromkeys([*get_close_matches(part, public), *callables]))
     return f"it has {', '.join(names[:MAX_SHOWN_NAMES])}" if names else "it has no public names"

@@ -15,7 +15,7 @@ from pulse.ops.dims import is_floored_symbol
 from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.builtin import SAMPLE_RATE_HZ
 from streaming.compilation.preparation import kernel_preparation
 
@@ -209,7 +209,8 @@ def _end_pairs(pulsed: Interface) -> Iterator[tuple[str, str]]:
         frames = port.most_frames(pulsed.symbol)
         if port.streams and frames is not None:
             text = (
-                f"after {frames:,} frames of every stream: its length is {port.length}; if it should be as long as the "
+                f"after {count_of(frames, 'frame', form=',')} of every stream: its length is {port.length}; if it "
+                "should be as long as the "
                 "input, an exporter fixed the length of its example"
             )
             yield f"end of {port.name}", text

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pulse.chunks.chunking import Chunking
+from pulse.errors import InputError
 from pulse.loading.loaded_model import LoadedModel
 from pulse.program.file.container import is_program_file
 from pulse.program.file.stored_program import read_program
@@ -25,7 +26,8 @@ def load_source(
 ) -> LoadedModel:
     """Load a file, or the PyTorch module that is called ``package.module:name``; None: the built-in model.
 
-    A program is loaded without importing readers of models. Raises PulseError: it cannot be read.
+    A program is loaded without importing readers of models. Raises PulseError: it cannot be read, or it is a
+    Python file, which may have several modules.
 
     module_options   arguments of ``load_module``, if it is a module; other arguments are those of ``pulse.load``
     reading_options  those that only a file takes which is still to be read
@@ -43,6 +45,10 @@ def load_source(
     if path is not None and is_program_file(path):
         return LoadedModel.of_program(
             read_program(path), chunking, outputs=outputs, symbol=symbol, **reading_options
+        )
+    if path is not None and path.suffix == ".py" and path.is_file():
+        raise InputError(
+            f"{path}: is Python code; name the module, class or function in it, as in {path}:make_model"
         )
     from pulse.api import load
 

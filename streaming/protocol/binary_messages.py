@@ -3,6 +3,7 @@
 from struct import Struct
 from typing import NamedTuple
 
+from pulse.support.wording import count_of
 from streaming.protocol.errors import ProtocolError
 
 HEADER = Struct("<BBHIQII")
@@ -49,7 +50,7 @@ def unpack_header(message: bytes) -> Header:
     if len(message) < HEADER.size:
         raise ProtocolError(
             "message",
-            f"a binary message of {len(message)} bytes",
+            f"a binary message of {count_of(len(message), 'byte')}",
             f"begin each one with a header of {HEADER.size} bytes",
         )
     return Header(*HEADER.unpack_from(message))

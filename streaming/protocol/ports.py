@@ -9,6 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, dtype_name
 from pulse.interface import Port
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.protocol.errors import ProtocolError
 
 PCM16_SCALE = np.float32(1 << 15)
@@ -120,8 +121,8 @@ class StreamPort:
         if len(values) != size:
             raise ProtocolError(
                 "message",
-                f"{self.name}: {len(values)} bytes follow the header of {frames} frames",
-                f"a frame has {frame_bytes} bytes",
+                f"{self.name}: {len(values)} bytes follow the header of {count_of(frames, 'frame')}",
+                f"a frame has {count_of(frame_bytes, 'byte')}",
             )
         dtype = DTYPES[self.dtype]
         if self.is_pcm(format):

@@ -4,6 +4,7 @@ import os
 
 from pulse.errors import InputError
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 MIN_PRIORITY, MAX_PRIORITY = 1, 99
 """Priorities of SCHED_FIFO on Linux."""
@@ -36,7 +37,9 @@ class Realtime:
                 f"priority {self.priority}: give {MIN_PRIORITY} to {MAX_PRIORITY}, or None for no priority"
             )
         if self.cpu is not None and not 0 <= self.cpu < cpu_count():
-            raise InputError(f"cpu {self.cpu}: this machine has 0 to {cpu_count() - 1}; None is all of them")
+            raise InputError(
+                f"{spell('cpu', self.cpu)}: this machine has CPUs 0 to {cpu_count() - 1}; omit it for all of them"
+            )
         if self.switch_interval_s is not None and not self.switch_interval_s >= MIN_SWITCH_S:
             raise InputError(
                 f"switch_interval_s {self.switch_interval_s:g}: give at least {MIN_SWITCH_S:g}, or None for Python's"

@@ -11,7 +11,7 @@ from pulse.proof import ProofChoice
 from pulse.rounding import Rounding
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text, byte_size
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.compilation.preparation import kernel_preparation
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
@@ -124,7 +124,10 @@ class StoredProof(Report):
         pairs = self.opened.program_pairs(program)
         pairs.append(("state", byte_size(program.state_bytes)))
         pairs.append(
-            ("file", f"checksum right, {program.row_count} instructions that stay inside their memory")
+            (
+                "file",
+                f"checksum right, {count_of(program.row_count, 'instruction')}, none of which leaves its memory",
+            )
         )
         pairs += [] if program.proof is None else program.proof.pairs()
         advice = "the file does not contain the model: to run the proof again, give pulse check the model"

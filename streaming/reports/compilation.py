@@ -19,7 +19,7 @@ from pulse.proof.prover import prove_programs
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.version import __version__
 from streaming.compilation.preparation import kernel_preparation
 from streaming.files.atomic import kind_of, require_replaceable
@@ -54,7 +54,7 @@ class Compilation(Report):
         """Return the written file, and the proof."""
         program = self.program
         pairs = self.opened.program_pairs(program)
-        size = f"{program.row_count} instructions, {byte_size(self.nbytes)}"
+        size = f"{count_of(program.row_count, 'instruction')}, {byte_size(self.nbytes)}"
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
         )

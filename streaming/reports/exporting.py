@@ -14,7 +14,7 @@ from pulse.runtimes.nnef_check import check_nnef
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.files.atomic import complete_file, complete_folder, kind_of, publish, scratch_file
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
@@ -42,7 +42,8 @@ class ExportedFile:
     def pairs(self) -> list[tuple[str, str]]:
         """Return names and texts."""
         format_text = "NNEF" if self.opset is None else f"opset {self.opset}"
-        description = f"{format_text}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
+        counts = f"{count_of(self.nodes, 'node')}, {count_of(self.states, 'state')}"
+        description = f"{format_text}, {counts}, {byte_size(self.nbytes)}"
         description = (
             f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
         )

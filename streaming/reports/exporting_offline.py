@@ -9,7 +9,7 @@ from pulse.runtimes.nnef_check import OfflineProof, check_offline
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.exporting import save_nnef
 
@@ -45,11 +45,11 @@ class ExportedOffline(Report):
         """One sentence."""
         if self.proof is None:
             return self.reason
-        return self.proof.divergence or f"equal in tract, at {len(self.proof.lengths)} lengths"
+        return self.proof.divergence or f"equal in tract, at {count_of(len(self.proof.lengths), 'length')}"
 
     def sections(self) -> list[Section]:
         """Return names and texts."""
-        format_text = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
+        format_text = f"NNEF of the offline model, {count_of(self.nodes, 'node')}, {byte_size(self.nbytes)}"
         written = f"{self.path}: {format_text}" if self.path else f"nothing: {format_text}, {self.outcome}"
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 

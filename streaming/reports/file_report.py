@@ -10,6 +10,7 @@ import soundfile
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
+from pulse.support.wording import count_of
 from streaming.audio.aligned_audio import RoutedAudio
 from streaming.audio.audio_formats import float_way
 from streaming.audio.channels import input_channels
@@ -46,7 +47,8 @@ class FileReport(Report):
     def warnings(self) -> list[str]:
         """The warnings about the written files."""
         count = self.result.nonfinite
-        warnings = [f"{count} values of the output are NaN or infinite"] if count else []
+        verb = "is" if count == 1 else "are"
+        warnings = [f"{count_of(count, 'value')} of the output {verb} NaN or infinite"] if count else []
         return warnings + [
             f"{file.target.name}: clipped to {file.encoding.lower()}: {file.clipping}; "
             f"{float_way(file.target.audio_format)}"
@@ -96,7 +98,8 @@ class FileReport(Report):
         if result.events is not None:
             pairs.append(("events", f"{result.events:,}"))
         if result.completed:
-            frames = f"{result.completed:,} frames of zeros follow the last one"
+            verb = "follows" if result.completed == 1 else "follow"
+            frames = f"{count_of(result.completed, 'frame', form=',')} of zeros {verb} the last one"
             pairs.append(("completed", f"{frames}: the model does not take every length"))
         if self.snr_db is not None:
             before_db, after_db = self.snr_db

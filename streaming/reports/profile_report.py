@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.program.native.profile import InstructionProfile, Profile
 from pulse.support.report import Section, Table, Text, byte_size, duration
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 RATE_COLUMNS = ("a step", "share", "weights", "state", "arena", "multiply-adds", "GB/s", "GMAC/s")
 
@@ -39,7 +39,8 @@ def profile_sections(profile: Profile, details: bool) -> list[Section]:
     """Return the ops; if ``details`` is set, the nodes and all instructions too."""
     part_counts = [row.parts for row in profile if row.parts > 1]
     parts = (
-        f" {len(part_counts)} of {len(profile)} instructions run in parts, on {max(part_counts)} threads."
+        f" {len(part_counts)} of {count_of(len(profile), 'instruction')} run in parts, on "
+        f"{count_of(max(part_counts), 'thread')}."
         if part_counts
         else ""
     )

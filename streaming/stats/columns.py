@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.stats.lines import IntervalStatistics
-from streaming.stats.problems import GROUPS, count_of, group_count
+from streaming.stats.problems import GROUPS, group_count
 from streaming.stats.reader import RecordedRun
 
 MAX_COLUMNS = 1000
@@ -81,11 +82,11 @@ def _extents(stats: RecordedRun) -> dict[str, str]:
     ) / setup.device_rate_hz + counters.pulses_dropped * setup.pulse_s
     silent_s = counters.frames_silent / setup.device_rate_hz
     amounts = {
-        "late": (counters.missed, count_of(counters.missed, "pulse")),
+        "late": (counters.missed, count_of(counters.missed, "pulse", form=",")),
         "silent": (silent_s, f"{1e3 * silent_s:,.1f} ms"),
         "lost": (lost_s, f"{1e3 * lost_s:,.1f} ms"),
-        "xrun": (counters.xruns, count_of(counters.xruns, "flag")),
-        "device": (counters.stalls + counters.reopened, count_of(counters.stalls, "stall")),
-        "model": (counters.faults, count_of(counters.faults, "fault")),
+        "xrun": (counters.xruns, count_of(counters.xruns, "flag", form=",")),
+        "device": (counters.stalls + counters.reopened, count_of(counters.stalls, "stall", form=",")),
+        "model": (counters.faults, count_of(counters.faults, "fault", form=",")),
     }
     return {name: text if amount else "" for name, (amount, text) in amounts.items()}

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from pulse.support.value_types import quote
+from pulse.support.wording import count_of
 
 Decoder = Callable[[Any], Any]
 MAX_NUMBER = 1 << 63
@@ -84,7 +85,7 @@ def _sequence_decoder(arguments: tuple[Any, ...]) -> Decoder:
     def decode(value: Any) -> Any:
         values = _require_type(list, value, "a list")
         if len(values) != len(decoders):
-            raise MisfitError(f"{len(values)} values instead of {len(decoders)}")
+            raise MisfitError(f"{count_of(len(values), 'value')} instead of {len(decoders)}")
         return tuple(
             _decode_member(str(index), decode_part, element)
             for index, (decode_part, element) in enumerate(zip(decoders, values))

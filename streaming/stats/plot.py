@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.support.wording import count_of
 from streaming.files.atomic import complete_file, kind_of
 from streaming.stats.columns import Columns
 from streaming.stats.live_statistics import DelayBreakdown
@@ -158,7 +159,7 @@ def _draw_histogram(axes: "Axes", stats: RecordedRun) -> None:
     from matplotlib.ticker import NullLocator
 
     latency, deadline_ms = stats.times["total"], stats.header.setup.deadline_s * 1e3
-    _style_axes(axes, f"All {latency.count:,} pulses")
+    _style_axes(axes, f"All {count_of(latency.count, 'pulse', form=',')}")
     if not latency.count:
         axes.text(0.5, 0.5, "no pulse was computed", transform=axes.transAxes, ha="center", color=QUIET)
         axes.set_xticks([])

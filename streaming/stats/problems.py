@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.stats.live_statistics import Counters, StatisticsSummary
 from streaming.stats.setup import Setup
 
@@ -59,12 +59,7 @@ def describe_counters(counters: Counters, only: str | None = None) -> str:
         for name, (noun, group) in COUNTERS.items()
         if only is None or group == only
     ]
-    return ", ".join(count_of(count, noun) for count, noun in counts if count)
-
-
-def count_of(count: int, noun: str) -> str:
-    """Format a count, such as ``1 stall`` or ``2,400 stalls``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return ", ".join(count_of(count, noun, form=",") for count, noun in counts if count)
 
 
 def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
@@ -76,41 +71,43 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     counters = statistics.counters
     if counters.missed:
         cause, advice = _lateness(setup, statistics)
-        yield Problem("late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse')}: {cause}", advice)
+        yield Problem(
+            "late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse', form=',')}: {cause}", advice
+        )
     if counters.frames_silent:
         ms = 1e3 * counters.frames_silent / setup.device_rate_hz
         yield Problem(
             "silent",
-            f"{count_of(counters.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
+            f"{count_of(counters.frames_silent, 'frame', form=',')} ({ms:.1f} ms) of silence, since nothing was ready",
             f"more {spell('headroom_s')} or a larger {spell('block_frames')} gives the model more time",
         )
     if counters.frames_skipped:
         yield Problem(
             "lost",
-            f"{count_of(counters.frames_skipped, 'frame')} made too late and not played, "
+            f"{count_of(counters.frames_skipped, 'frame', form=',')} made too late and not played, "
             "so that the delay stays as it is",
             "the same helps as against silence",
         )
     if counters.pulses_dropped:
         yield Problem(
             "lost",
-            f"{count_of(counters.pulses_dropped, 'pulse')} dropped for being late (policy drop_oldest)",
+            f"{count_of(counters.pulses_dropped, 'pulse', form=',')} dropped for being late (policy drop_oldest)",
             f"{spell('policy', 'wait')} plays all of them, later",
         )
     if counters.frames_lost:
         yield Problem(
             "lost",
-            f"{counters.frames_lost:,} of {count_of(counters.frames_in, 'frame')} of the device did not fit "
+            f"{counters.frames_lost:,} of {count_of(counters.frames_in, 'frame', form=',')} of the device did not fit "
             "into the buffer: the model stopped for longer than the buffer lasts",
             _quiet_advice(setup),
         )
     if counters.xruns:
         yield _xruns(setup, statistics)
     if counters.stalls:
-        again = f", {count_of(counters.reopened, 'reopening')}" if counters.reopened else ""
+        again = f", {count_of(counters.reopened, 'reopening', form=',')}" if counters.reopened else ""
         yield Problem(
             "device",
-            f"{count_of(counters.stalls, 'stall')} of the device, which stopped calling{again}",
+            f"{count_of(counters.stalls, 'stall', form=',')} of the device, which stopped calling{again}",
             "check its cable, its power saving and the sound server"
             + ("" if counters.reopened else f"; {spell('reconnect', 'keep')} opens it again"),
         )
@@ -121,7 +118,8 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
 def _faults(count: int) -> Problem:
     return Problem(
         "model",
-        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside their table, "
+        f"{count_of(count, 'model fault', form=',')}, values for which a node has no result: indices outside their "
+        "table, "
         "integers divided by 0, or floats that an integer cannot hold",
         "the output there is meaningless; the notes name the nodes: limit what they read (Clip, Where)",
     )

@@ -79,7 +79,7 @@ def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) ->
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; check the path") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {MADE_BY}") from error
 
 
 class _Reader:

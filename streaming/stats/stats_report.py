@@ -6,6 +6,7 @@ from typing import Any
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, duration
+from pulse.support.wording import count_of
 from streaming.latency import LatencySummary
 from streaming.stats.lines import TIMES, IntervalStatistics
 from streaming.stats.live_statistics import Counters, DelayBreakdown, StatisticsSummary
@@ -117,7 +118,7 @@ def _delay_table(delay: DelayBreakdown) -> Table:
         [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR_COLUMNS * seconds / total_s) if total_s else ""]
         for name, seconds in delay.stages
     ]
-    frames = f"{delay.frames:,} frames of the device without the device's own"
+    frames = f"{count_of(delay.frames, 'frame', form=',')} of the device without the device's own"
     rows.append(["all", f"{1e3 * total_s:.2f} ms", frames])
     return Table("end-to-end delay", ("", "", ""), rows, (1,))
 

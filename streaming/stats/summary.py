@@ -2,6 +2,7 @@
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
+from pulse.support.wording import count_of
 from streaming.stats.live_statistics import StatisticsSummary
 from streaming.stats.problems import find_problems
 from streaming.stats.setup import Setup
@@ -26,13 +27,16 @@ class LiveReport(Report):
     def pairs(self) -> list[tuple[str, str]]:
         """Return names and texts."""
         statistics, counters = self.statistics, self.statistics.counters
-        ran = f"{span(statistics.elapsed_s)}, {counters.pulses:,} pulses in {counters.callbacks:,} callbacks"
+        pulses = count_of(counters.pulses, "pulse", form=",")
+        ran = (
+            f"{span(statistics.elapsed_s)}, {pulses} in {count_of(counters.callbacks, 'callback', form=',')}"
+        )
         pairs = [*_setup_pairs(self.setup), ("ran", ran)]
         pairs.append(("frames", f"{counters.frames_in:,} in, {counters.frames_out:,} out"))
         if statistics.total.count:
             pairs.append(("latency", f"{statistics.total.text()}, from arrival until the output is ready"))
             pairs.append(("computing", statistics.compute.text()))
-        misses = f"missed by {counters.missed:,} of {counters.pulses:,} pulses"
+        misses = f"missed by {counters.missed:,} of {pulses}"
         pairs.append(("deadline", f"{duration(self.setup.deadline_s)}, {misses}"))
         pairs.append(("delay", str(statistics.delay)))
         problems = find_problems(self.setup, statistics)
@@ -44,7 +48,7 @@ class LiveReport(Report):
 
 
 def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:
-    pulse = f"{setup.pulse_frames} frames = {duration(setup.pulse_s)} at {setup.rate_hz} Hz"
+    pulse = f"{count_of(setup.pulse_frames, 'frame')} = {duration(setup.pulse_s)} at {setup.rate_hz} Hz"
     streams = "1 stream" if setup.streams == 1 else f"{setup.streams} streams"
     block = f"blocks of {setup.block_frames} = {duration(setup.block_s)}"
     if not setup.block_frames:

@@ -10,6 +10,7 @@ from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import OperationWriter
+from pulse.support.wording import count_of
 
 
 def window_arguments(w: OperationWriter, spatial: int) -> dict[str, Any]:
@@ -77,13 +78,13 @@ def read_window(node: NodeReader, size: int) -> dict[str, Any]:
     for name, attribute in (("stride", "strides"), ("dilation", "dilations")):
         numbers = node.integers(name) if node.arguments[name] != [] else [1] * size
         if len(numbers) != size or min(numbers, default=1) < 1:
-            raise node.error(f"{name} {numbers} must be {size} positive numbers")
+            raise node.error(f"{name} {numbers} must be {count_of(size, 'positive number')}")
         attributes[attribute] = numbers
     if node.arguments["padding"] == []:
         return {**attributes, "auto_pad": "SAME_UPPER"}
     padding = node.pairs("padding")
     if len(padding) != size or min((min(pair) for pair in padding), default=0) < 0:
-        raise node.error(f"padding must be {size} pairs of numbers that are not negative")
+        raise node.error(f"padding must be {count_of(size, 'pair')} of numbers that are not negative")
     return {**attributes, "pads": [pair[0] for pair in padding] + [pair[1] for pair in padding]}
 
 
@@ -93,7 +94,8 @@ def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
     sizes = [size for size in filter.sizes if size is not None]
     if x.rank < 3 or filter.rank != x.rank or len(sizes) != filter.rank:
         raise node.error(
-            f"input and filter have {x.rank} and {filter.rank} axes; give both [N, C, …] of known sizes"
+            f"input and filter have {x.rank} and {count_of(filter.rank, 'axis', 'axes')}; give both [N, C, …] of "
+            "known sizes"
         )
     groups = node.integer("groups")
     if groups == 0:
@@ -114,7 +116,9 @@ def _read_bias(node: NodeReader, x: NnefWire, channels: int) -> list[NnefWire]:
         sizes = node.integers_tensor([channels], "channels")
         return [node.add("Reshape", [bias, sizes], x.dtype, [channels], "bias")]
     if bias.value.size not in (1, channels):
-        raise node.error(f"the bias has {bias.value.size} entries for {channels} channels")
+        raise node.error(
+            f"the bias has {count_of(bias.value.size, 'entry', 'entries')} for {count_of(channels, 'channel')}"
+        )
     if not bias.value.any():
         return []
     value = np.broadcast_to(bias.value.ravel(), (channels,)).astype(x.dtype)

@@ -5,6 +5,7 @@ from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import OperationWriter
 from pulse.support.printable import printable
+from pulse.support.wording import count_of
 
 
 @writes("MatMul")
@@ -34,7 +35,7 @@ def read_matmul(node: NodeReader) -> NnefWire:
     for name in ("A", "B"):
         x = node.wire(name)
         if x.rank < 2:
-            raise node.error(f"{name} has {x.rank} axes; a matrix has at least two")
+            raise node.error(f"{name} has {count_of(x.rank, 'axis', 'axes')}; a matrix has at least two")
         if node.truth(f"transpose{name}"):
             axes = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
             x = node.add(
@@ -65,7 +66,7 @@ def read_einsum(node: NodeReader) -> NnefWire:
         or len(terms) != len(wires)
         or any(len(term) != wire.rank or not term.isalpha() for term, wire in zip(terms, wires))
     ):
-        raise node.error(f"the sum {printable(expression)} does not fit its {len(wires)} inputs")
+        raise node.error(f"the sum {printable(expression)} does not fit its {count_of(len(wires), 'input')}")
     sizes = {
         letter: size
         for term, wire in zip(terms, wires)

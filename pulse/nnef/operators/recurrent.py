@@ -15,6 +15,7 @@ from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS, Ac
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record(eq=False)
@@ -229,7 +230,7 @@ def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """Read the cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     if x.rank != 2:
-        raise node.error(f"its products have {x.rank} axes, not 2")
+        raise node.error(f"its products have {count_of(x.rank, 'axis', 'axes')}, not 2")
     input_gate, output_gate, forget_gate = (
         node.apply("Sigmoid", _gate(node, x, index, hidden, f"{name}.x"), suffix=name)
         for index, name in enumerate(("input_gate", "output_gate", "forget_gate"))

@@ -9,6 +9,7 @@ from pulse.nnef.operators.cumulative import add_cum_sum
 from pulse.nnef.operators.pad import BORDERS
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
+from pulse.support.wording import count_of
 
 
 @reads("tract_pulse_delay", parameters="input axis delay overlap")
@@ -33,7 +34,8 @@ def read_border(node: NodeReader) -> NnefWire:
     (end,), (after,) = node.bounds("end_input"), node.bounds("after")
     if not 0 <= before <= begin or (isinstance(after, int) and after < 0):
         raise node.error(
-            f"the border cannot have {before} frames before frame {begin} and {after} frames after the end"
+            f"the border cannot have {count_of(before, 'frame')} before frame {begin} and {count_of(after, 'frame')} "
+            "after the end"
         )
     inner = node.slice_axis(x, axis, begin, end, "stream")
     if modes[border] != "constant":

@@ -20,6 +20,7 @@ from pulse.nnef.syntax import Assignment, AssignmentTarget, Call, Expression, Fr
 from pulse.support.budget import Spending
 from pulse.support.printable import printable
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 EXTERNALS = ("external", "tract_core_external")
 
@@ -129,7 +130,7 @@ class AssignmentReader:
         title = f"{printable(call.operator)}(…)"
         if len(call.positional) > len(signature.names):
             raise position.error(
-                f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}"
+                f"{title} takes {count_of(len(signature.names), 'argument')}, not {len(call.positional)}"
             )
         expressions: dict[str, Expression] = dict(zip(signature.names, call.positional))
         for name, expression in call.named:
@@ -218,7 +219,7 @@ def _assign(
         return
     if not isinstance(value, tuple | list) or len(value) < len(target):
         results = 1 if isinstance(value, NnefWire) else "other"
-        raise position.error(f"{len(target)} names stand for {results} results")
+        raise position.error(f"{len(target)} names stand for {count_of(results, 'result')}")
     for name, item in zip(target, value):
         _assign(name, item, scope, position)
 

@@ -13,6 +13,7 @@ from pulse.nnef.recognition import GRAPH, GZIP, TENSOR
 from pulse.nnef.tensors import load_tensor
 from pulse.support.printable import printable
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 QUANTISATION = "graph.quant"
 MAX_TEXT_BYTES = 1 << 26
@@ -57,7 +58,7 @@ class NnefFiles:
             )
         if len(content) > MAX_TEXT_BYTES:
             raise LoadError(
-                f"{self.title}: {GRAPH} has {len(content)} bytes, over {MAX_TEXT_BYTES}; "
+                f"{self.title}: {GRAPH} has {count_of(len(content), 'byte')}, over {MAX_TEXT_BYTES}; "
                 f"store weights as {TENSOR} files"
             )
         try:
@@ -97,7 +98,9 @@ class NnefFiles:
 
 def _unpack(content: bytes, title: str) -> dict[str, bytes]:
     limit = max(MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO * len(content))
-    too_much = LoadError(f"{title}: it unpacks to more than {limit} bytes; unpack it, and give the folder")
+    too_much = LoadError(
+        f"{title}: it unpacks to more than {count_of(limit, 'byte')}; unpack it, and give the folder"
+    )
     try:
         if content[:2] == GZIP:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:

@@ -23,6 +23,7 @@ from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.syntax import Document
 from pulse.onnx.tensors import element_type
 from pulse.support.printable import printable
+from pulse.support.wording import count_of
 
 
 class StreamTiming:
@@ -153,14 +154,15 @@ class _Pulsed(StreamTiming):
             return wire
         if axis < wire.rank and wire.sizes[axis] is not None:
             raise LoadError(
-                f"{self.title}: the output {printable(self.document.outputs[index])} has {wire.sizes[axis]} frames, "
+                f"{self.title}: the output {printable(self.document.outputs[index])} has "
+                f"{count_of(wire.sizes[axis], 'frame')}, "
                 "whatever the pulse: an operator has the pulse as one of its sizes; give the model before it was "
                 "pulsified"
             )
         if axis >= wire.rank or delay < 0:
             raise LoadError(
                 f"{self.title}: the output {printable(self.document.outputs[index])} has no axis {axis} that is "
-                f"{delay} frames late, as its properties say; write the file again with tract"
+                f"{count_of(delay, 'frame')} late, as its properties say; write the file again with tract"
             )
         if delay == 0:
             return wire

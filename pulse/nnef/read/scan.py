@@ -12,6 +12,7 @@ from pulse.nnef.syntax import Fragment
 from pulse.onnx.proto import GraphProto, ValueInfoProto
 from pulse.onnx.tensors import element_type
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 RunBody = Callable[[dict[str, NnefValue], GraphReader], dict[str, NnefValue]]
 
@@ -98,7 +99,7 @@ def _begin_later(node: NodeReader, arguments: ScanArguments, skip: int) -> ScanA
     """
     if skip < 0 or any(scanned.chunk != 1 for scanned in arguments.scanned.values()):
         raise node.error(
-            f"it skips {skip} iterations, which is supported only if it runs forward, frame by frame"
+            f"it skips {count_of(skip, 'iteration')}, which is supported only if it runs forward, frame by frame"
         )
     later = {
         name: replace(scanned, wire=node.slice_axis(scanned.wire, scanned.axis, skip, None, f"{name}.later"))
@@ -113,7 +114,7 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
     tuples: list[Sequence[NnefValue]] = []
     for entry in values:
         if not isinstance(entry, tuple) or len(entry) != length:
-            raise node.error(f"{name} must be a list of {length} values each")
+            raise node.error(f"{name} must be a list of {count_of(length, 'value')} each")
         tuples.append(entry)
     return tuples
 

@@ -22,6 +22,7 @@ from pulse.ops.norm import Softmax
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient, matrix_transpose
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
 """Slots of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
@@ -60,7 +61,9 @@ def attention(node: NodeContext) -> list[OutletId]:
     else:
         heads, kv_heads = int(node.fact(0).shape[1]), int(node.fact(1).shape[1])
     if kv_heads < 1 or heads % kv_heads:
-        raise node.error(f"{heads} heads of queries do not share {kv_heads} heads of keys")
+        raise node.error(
+            f"{count_of(heads, 'head')} of queries cannot share {count_of(kv_heads, 'head')} of keys"
+        )
     if node.has(VALID) and node.has(PAST_KEY):
         raise node.error("lengths of padded keys and past keys exclude each other")
     q = _heads(node, 0, heads, "q")

@@ -14,6 +14,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.ops.matmul import MatMul
 from pulse.ops.scan import ScanAxis
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
+from pulse.support.wording import count_of
 
 RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
 """Update rule -> the optional inputs that it needs."""
@@ -78,7 +79,9 @@ def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, Outle
     heads = TDim.of(node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys"))
     queries = node.divisor("q_num_heads", node.fact(0).shape[-1], "channels of its queries")
     if queries % int(heads):
-        raise node.error(f"{queries} heads of queries do not share {heads} heads of keys")
+        raise node.error(
+            f"{count_of(queries, 'head')} of queries cannot share {count_of(heads, 'head')} of keys"
+        )
     group, one = TDim.of(queries // int(heads)), TDim.of(1)
 
     def split(slot: int, name: str, inner: tuple[TDim, ...], axis: int, head_count: TDim = heads) -> OutletId:

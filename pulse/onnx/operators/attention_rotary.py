@@ -9,6 +9,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.dims import unify
 from pulse.ops.shape import AddAxis, Reshape, exact_quotient
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 
 
 @onnx_op("RotaryEmbedding")
@@ -25,7 +26,7 @@ def rotary_embedding(node: NodeContext) -> OutletId:
     size = node.graph.fact(x).shape[3]
     rotary_dim = node.integer("rotary_embedding_dim", 0) or int(size)
     if rotary_dim % 2 or rotary_dim > int(size):
-        raise node.error(f"{rotary_dim} of {size} channels cannot be rotated in pairs")
+        raise node.error(f"{rotary_dim} of {count_of(size, 'channel')} cannot be rotated in pairs")
     cos, sin = (_angles(node, slot, rotary_dim // 2, 2 if flat else 1) for slot in (1, 2))
     first, second = _split(node, x, rotary_dim)
     real = _combine(node, "sub", (cos, first), (sin, second), "real")

@@ -11,6 +11,7 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.unrolling import choose_branch, inline
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.subgraph import BodyGraph
+from pulse.support.wording import count_of
 
 SCALAR: Shape = ()
 
@@ -44,5 +45,7 @@ def _branch(node: NodeContext, value: bool) -> list[OutletId]:
     model = graph.to_typed(facts, node.scope, f"{node.wire_name}.{name}")
     outlets = inline(node.graph, model, captured)
     if len(outlets) != len(node.outputs):
-        raise node.error(f"its {name} makes {len(outlets)} values for {len(node.outputs)} outputs")
+        raise node.error(
+            f"its {name} makes {count_of(len(outlets), 'value')} for {count_of(len(node.outputs), 'output')}"
+        )
     return outlets

@@ -24,6 +24,7 @@ from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
 from pulse.support.budget import current_spending
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.typed import TypedNetwork, known_value
 from pulse.wiring import wire
 
@@ -46,7 +47,7 @@ class _LoopTranslation:
     def wire(self) -> list[OutletId]:
         node = self.node
         if len(self.graph.inputs) < 2 or len(self.graph.proto.output) < 1 + self.count:
-            raise node.error(f"its body does not fit {self.count} states")
+            raise node.error(f"its body does not fit {count_of(self.count, 'state')}")
         limit, condition = self._limit(), self._condition()
         before = len(node.graph.nodes)
         try:

@@ -14,6 +14,7 @@ from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, ConvTranspose, Pads, kernel_spans, no_pads
+from pulse.support.wording import count_of
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
@@ -33,7 +34,10 @@ def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple
     """
     values = node.integer_list(name, (minimum,) * rank)
     if len(values) != rank:
-        raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
+        raise node.error(
+            f"attribute {name} has {count_of(len(values), 'entry', 'entries')} for "
+            f"{count_of(rank, 'spatial axis', 'spatial axes')}"
+        )
     if any(value < minimum for value in values):
         raise node.error(
             f"attribute {name} {list(values)} has an entry below {minimum}; export the model again"
@@ -48,7 +52,10 @@ def attribute_pads(node: NodeContext, rank: int) -> Pads:
     """
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank:
-        raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
+        raise node.error(
+            f"attribute pads has {count_of(len(values), 'entry', 'entries')} for "
+            f"{count_of(rank, 'spatial axis', 'spatial axes')}"
+        )
     if any(value < 0 for value in values):
         raise node.error(f"negative pads {list(values)} are not supported; slice before")
     return tuple((TDim.of(values[axis]), TDim.of(values[axis + rank])) for axis in range(rank))

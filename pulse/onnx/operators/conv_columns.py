@@ -20,6 +20,7 @@ from pulse.ops.dims import simplest_max
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 
 
 @onnx_op("Col2Im")
@@ -31,7 +32,7 @@ def col2im(node: NodeContext) -> OutletId:
     image, block = node.dims(1, "image_shape"), node.integers(2, "block_shape")
     rank = len(block)
     if len(image) != rank or rank == 0:
-        raise node.error(f"an image of {len(image)} axes does not fit blocks of {rank}")
+        raise node.error(f"an image of {count_of(len(image), 'axis', 'axes')} does not fit blocks of {rank}")
     strides, dilations = spatial_list(node, "strides", rank, 1), spatial_list(node, "dilations", rank, 1)
     pads = attribute_pads(node, rank)
     batch, columns, blocks = x.shape

@@ -13,6 +13,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 ELLIPSIS = "..."
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
@@ -75,7 +76,7 @@ def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
     before, after = _labels_before_dots(text), _labels_after_dots(text)
     open_axes = rank - len(before) - len(after)
     if open_axes < 0 or (open_axes and ELLIPSIS not in text):
-        raise node.error(f"the term {text!r} does not fit an operand of {rank} axes")
+        raise node.error(f"the term {text!r} does not fit an operand of {count_of(rank, 'axis', 'axes')}")
     return (*before, *(f".{index}" for index in reversed(range(open_axes))), *after)
 
 

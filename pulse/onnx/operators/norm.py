@@ -24,6 +24,7 @@ from pulse.ops.shape import Reshape, exact_quotient
 from pulse.ops.slice import Slice
 from pulse.support.budget import current_spending
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @onnx_op("Softmax", "LogSoftmax")
@@ -168,7 +169,7 @@ def lrn(node: NodeContext) -> OutletId:
     x, fact = node.input(0), node.fact(0)
     size = node.integer("size")
     if fact.rank < 2 or size < 1:
-        raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
+        raise node.error(f"a neighbourhood of {count_of(size, 'channel')} does not fit {fact}")
     current_spending().take_nodes(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))

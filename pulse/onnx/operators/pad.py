@@ -18,6 +18,7 @@ from pulse.ops.gather import Gather
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 
 MODES: dict[str, PadMode] = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
@@ -73,7 +74,9 @@ def _amounts(node: NodeContext, rank: int) -> tuple[list[TDim], list[TDim]]:
     if node.has(3):
         axes = [node.axis(axis, rank) for axis in node.integers(3, "axes")]
     if len(amounts) != 2 * len(axes):
-        raise node.error(f"{len(amounts)} pads for {len(axes)} axes; two for each axis are needed")
+        raise node.error(
+            f"{count_of(len(amounts), 'pad')} for {count_of(len(axes), 'axis', 'axes')}; two for each axis are needed"
+        )
     befores, afters = [TDim.of(0)] * rank, [TDim.of(0)] * rank
     for index, axis in enumerate(axes):
         befores[axis], afters[axis] = amounts[index], amounts[index + len(axes)]
@@ -95,7 +98,7 @@ def center_crop_pad(node: NodeContext) -> OutletId:
     axis_numbers = node.integer_list("axes", range(fact.rank))
     axes = [node.axis(axis, fact.rank) for axis in axis_numbers]
     if len(goals) != len(axes):
-        raise node.error(f"{len(goals)} sizes for {len(axes)} axes")
+        raise node.error(f"{count_of(len(goals), 'size')} for {count_of(len(axes), 'axis', 'axes')}")
     pads = [NO_PAD] * fact.rank
     for axis, goal in zip(axes, goals):
         size = fact.shape[axis]

@@ -23,6 +23,7 @@ from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, Reshape, with_dim
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 from pulse.typed import known_value
 
 QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
@@ -95,7 +96,8 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
     count = fact.shape[axis]
     if (count * block - x.shape[axis]).prove_ge(block).yes or (x.shape[axis] - count * block).prove_gt(0).yes:
         raise node.error(
-            f"attribute block_size is {block}, but its {name} has {count} blocks for the {x.shape[axis]} entries of "
+            f"attribute block_size is {block}, but its {name} has {count_of(count, 'block')} for the "
+            f"{count_of(x.shape[axis], 'entry', 'entries')} of "
             f"axis {axis}"
         )
     with_axis = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_with_axis")

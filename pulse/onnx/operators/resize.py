@@ -29,7 +29,7 @@ from pulse.ops.resize_sampling import (
 )
 from pulse.ops.shape import Expand, Transpose, with_dim
 from pulse.ops.slice import Slice
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinates)}
 
@@ -63,7 +63,8 @@ def _plan(node: NodeContext) -> ResizedAxes:
     sizes: Sequence[TDim] = node.dims(3, "sizes") if not scales and node.has(3) else ()
     if len(scales or sizes) != len(axes):
         raise node.error(
-            f"{len(scales)} scales and {len(sizes)} sizes for {len(axes)} axes; give one of the two"
+            f"{count_of(len(scales), 'scale')} and {count_of(len(sizes), 'size')} for "
+            f"{count_of(len(axes), 'axis', 'axes')}; give one of the two"
         )
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if sizes and policy != "stretch":
@@ -166,7 +167,7 @@ def _resize_axis(
     ):
         if cropped:
             raise node.error(
-                f"cropping {frames} to {length} frames: give both as numbers with {spell('inputs')}"
+                f"cropping {frames} to {count_of(length, 'frame')}: give both as numbers with {spell('inputs')}"
             )
         return node.wire(Interpolate(axis, length, ratio, sampling), [x])
     factor = ratio or Fraction(1)

@@ -15,7 +15,7 @@ from pulse.onnx.write.walk import write_body
 from pulse.ops.concat import Concat
 from pulse.ops.scan import Scan, ScanAxis, ScanStream
 from pulse.ops.shape import AddAxis
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.wiring import wire
 
 
@@ -60,7 +60,7 @@ def _input_scan_axes(
     """Return how the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
     if not 1 <= count <= len(inputs) or len(body.inputs) != len(inputs):
-        raise node.error(f"{len(inputs)} inputs and {count} scan inputs do not fit its body")
+        raise node.error(f"{count_of(len(inputs), 'input')} and {count} scan inputs do not fit its body")
     return _scan_axes(
         node, axes, directions, [node.graph.fact(outlet).rank for outlet in inputs[len(inputs) - count :]]
     )

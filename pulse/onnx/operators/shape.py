@@ -26,6 +26,7 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.dims import broadcast_shapes
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, resolve_shape
+from pulse.support.wording import count_of
 
 
 @onnx_op("Reshape")
@@ -37,7 +38,9 @@ def reshape(node: NodeContext) -> OutletId:
         for axis, dim in enumerate(target):
             if dim == 0:
                 if axis >= len(in_shape):
-                    raise node.error(f"shape copies axis {axis}, the input has {len(in_shape)} axes")
+                    raise node.error(
+                        f"shape copies axis {axis}, the input has {count_of(len(in_shape), 'axis', 'axes')}"
+                    )
                 target[axis] = in_shape[axis]
     return _reshape(node, resolve_shape(in_shape, tuple(target)))
 

@@ -23,6 +23,7 @@ from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames
+from pulse.support.wording import count_of
 
 
 @onnx_op("Slice")
@@ -39,7 +40,10 @@ def slice_(node: NodeContext) -> OutletId:
         axes = node.integers(3, "axes") if node.has(3) else range(len(starts))
         steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise node.error(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
+        raise node.error(
+            f"{len(starts)} starts, {len(ends)} ends, {count_of(len(axes), 'axis', 'axes')} and "
+            f"{count_of(len(steps), 'step')}"
+        )
     x, shape = node.input(0), node.fact(0).shape
     for axis, start, end, step in zip((node.axis(axis, rank) for axis in axes), starts, ends, steps):
         op = slice_op(node, axis, shape[axis], start, end, step)
@@ -64,7 +68,7 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
         return list(node.dims(1, "sizes"))
     count = node.integer("num_outputs", len(node.outputs))
     if count != len(node.outputs):
-        raise node.error(f"{count} parts for {len(node.outputs)} outputs")
+        raise node.error(f"{count_of(count, 'part')} for {count_of(len(node.outputs), 'output')}")
     if node.opset < 18:
         return [size // count] * count
     chunk = ceil_div(size, count)
@@ -130,7 +134,7 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
     if not w.clock.is_offline or op.step < 0:
         bound = op.end if start is not None else op.start
         raise w.error(
-            f"its bound {bound} of {size} frames cannot be expressed in ONNX; write the model in pulses"
+            f"its bound {bound} of {count_of(size, 'frame')} cannot be expressed in ONNX; write the model in pulses"
         )
     bounds = [
         w.integers([index], what)

@@ -17,6 +17,7 @@ from pulse.ops.conv import Conv, no_pads
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, Reshape, Transpose
 from pulse.ops.spectral import Dft, dft_matrix, half_to_real
+from pulse.support.wording import count_of
 
 MAX_ELEMENTS = 1 << 25
 """Elements of a transform's matrix; longer transforms run offline and in numpy only."""
@@ -155,7 +156,8 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
     node.take_elements(bins * max(0, bands), "size")
     if bands < 1 or bins < 1 or rate < 1 or not -700 < low < math.inf or not -700 < high < math.inf:
         raise node.error(
-            f"no filter bank has {bands} bands from {low} to {high} Hz for {length} samples at {rate} Hz"
+            f"no filter bank has {count_of(bands, 'band')} from {low} to {high} Hz for {count_of(length, 'sample')} "
+            f"at {rate} Hz"
         )
     mels = np.linspace(_mel(low), _mel(high), int(bands) + 3)[:-1]
     edges = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(np.int64)

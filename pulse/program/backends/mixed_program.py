@@ -19,6 +19,7 @@ from pulse.program.backends.registry import BACKENDS, CompileRequest
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
+from pulse.support.wording import count_of
 
 _SIZE = struct.Struct("<q")
 
@@ -118,7 +119,8 @@ class MixedState(State):
             start += _SIZE.size
             if size < 0 or start + size > len(memory):
                 raise InputError(
-                    f"the snapshot holds {len(memory)} bytes of memory, which is not the size of this stream's"
+                    f"the snapshot holds {count_of(len(memory), 'byte')} of memory, which is not the size of this "
+                    "stream's"
                 )
             memories.append(memory[start : start + size])
             start += size

@@ -23,6 +23,7 @@ from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 BODIES_KEY = -1
 """The key, among the memories of nodes, of the count of faults in bodies."""
@@ -234,7 +235,9 @@ class ReferenceState(State):
     def _set_memory_bytes(self, memory: bytes) -> None:
         expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
         if len(memory) != expected:
-            raise InputError(f"the snapshot holds {len(memory)} bytes of memory, but {expected} are needed")
+            raise InputError(
+                f"the snapshot holds {count_of(len(memory), 'byte')} of memory, but {expected} are needed"
+            )
         self.changing = True
         self._faults_before = 0
         states: dict[int, list[Array]] = {}

@@ -4,6 +4,7 @@ from typing import Any
 
 from pulse.program.file.json_object import JsonObject
 from pulse.support.record import record
+from pulse.support.wording import span_of
 
 
 @record
@@ -52,7 +53,7 @@ class ProofNote:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return labels and values for reports."""
-        span = f"{self.streams} of {self.shortest:,} to {self.longest:,} frames; seed {self.seed}"
+        span = f"{self.streams} of {span_of(self.shortest, self.longest)}; seed {self.seed}"
         worst = f"at most {self.error:.3g} ({self.relative:.2g} of the largest value)"
         return [
             ("proof", f"{self.outcome}, {self.when}, pulse {self.version}, of {self.of}"),

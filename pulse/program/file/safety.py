@@ -9,6 +9,7 @@ from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
+from pulse.support.wording import count_of
 
 MAX_ARENA_BYTES = 1 << 30
 """Maximum number of bytes of the arena; a file that needs more is refused."""
@@ -22,7 +23,8 @@ def require_safe(program: NativeExecutable) -> None:
     """
     if program.arena_bytes > MAX_ARENA_BYTES:
         raise LoadError(
-            f"its arena has {program.arena_bytes:,} bytes; more than {MAX_ARENA_BYTES:,} are refused"
+            f"its arena has {count_of(program.arena_bytes, 'byte', form=',')}; more than "
+            f"{MAX_ARENA_BYTES:,} are refused"
         )
     check = TableCheck(program.weights, program.initial, program.arena_bytes)
     words = program.unlinked.tolist()

@@ -12,6 +12,7 @@ from pulse.program.file.json_object import JsonObject
 from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 from pulse.support.printable import is_title
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 MAX_TAIL_PULSES = 1 << 20
 """Maximum number of pulses of a stream after its last frame; a file with more is refused."""
@@ -137,7 +138,9 @@ class _Reading:
         port = Port(name, shape, dtype, axis, record.number("delay", 0, FAR_FRAMES), rate, length)
         if port.streams:
             if port.frames < 1 or rate * self.pulse != port.frames:
-                raise LoadError(f"{self.name}: {name!r} has {port.frames} frames per pulse at rate {rate}")
+                raise LoadError(
+                    f"{self.name}: {name!r} has {count_of(port.frames, 'frame')} per pulse at rate {rate}"
+                )
             self._check_bound(length, rate, port.frames, port.delay)
             if is_input and length.eval({self.symbol: FAR_FRAMES}) < rate * FAR_FRAMES - FAR_FRAMES // 2:
                 raise LoadError(f"{self.name}: input {name!r} does not grow with the stream")
@@ -168,4 +171,6 @@ class _Reading:
         """Refuse a wire whose tail takes too many pulses."""
         for end in (0, 1, FAR_FRAMES):
             if length.eval({self.symbol: end}) + delay > rate * end + MAX_TAIL_PULSES * frames:
-                raise LoadError(f"{self.name}: a stream would not end soon enough: {length} frames")
+                raise LoadError(
+                    f"{self.name}: a stream would not end soon enough: {count_of(length, 'frame')}"
+                )

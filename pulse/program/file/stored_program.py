@@ -30,6 +30,7 @@ from pulse.rounding import Rounding
 from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 from pulse.support.collector import fewer_collections
 from pulse.support.plugins import load_plugins
+from pulse.support.wording import count_of
 from pulse.version import __version__
 
 if TYPE_CHECKING:
@@ -258,5 +259,7 @@ def _number_kernels(
         table[start] = row_kernels[-1].number
         start += length
     if len(row_kernels) != rows:
-        raise LoadError(f"{container.name}: has {len(row_kernels)} rows, but its header has {rows}")
+        raise LoadError(
+            f"{container.name}: has {count_of(len(row_kernels), 'row')}, but its header has {rows}"
+        )
     return table, row_kernels

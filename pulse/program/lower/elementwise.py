@@ -32,7 +32,7 @@ from pulse.program.table.loops import Loops
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 MAX_EXACT_INTEGER = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""
@@ -108,7 +108,9 @@ def store_chain(lowering: Lowering, chain: Chain, target: TensorView) -> None:
         inputs = [lowering.order_axes(value, order) for value in inputs]
         loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(loops.sizes) > CHAIN_LOOPS:
-        raise lowering.no_kernel(f"elementwise functions over {len(loops.sizes)} separate axes")
+        raise lowering.no_kernel(
+            f"elementwise functions over {count_of(len(loops.sizes), 'separate axis', 'separate axes')}"
+        )
     loops = loops.pad(CHAIN_LOOPS)
     target_strides, *strides = loops.strides
 

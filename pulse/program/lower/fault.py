@@ -16,7 +16,7 @@ from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 MAX_LOOPS = 3
 """Maximum number of loops of a check; a tensor with more separate axes is refused."""
@@ -81,7 +81,8 @@ def count_faults(
     loops = Loops.over(x.shape, [x.strides], x.order).pad(MAX_LOOPS)
     if len(loops.sizes) > MAX_LOOPS:
         raise CompileError(
-            f"{node} ({op}): no kernel for a check over {len(loops.sizes)} separate axes; "
+            f"{node} ({op}): no kernel for a check over "
+            f"{count_of(len(loops.sizes), 'separate axis', 'separate axes')}; "
             f"use {spell('backend', 'numpy')}"
         )
     if 0 in operand.shape:

@@ -11,7 +11,7 @@ from pulse.program.lowering import FaultChecker, Lowering, lowers
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.constants import transfer_constants
 from pulse.pulsify.network import PulsedGraph, PulsedNode
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 MAX_INSTRUCTIONS = 4096
 """Maximum number of instructions of a scan, to which each frame adds the whole body; more are refused."""
@@ -117,7 +117,7 @@ class _Frames:
             lowering.copy(value, self._take_frame(y, scan_axis, frame))
         if len(lowering.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
-                f"{self._node.name}: its body for {self.count} frames is more than {MAX_INSTRUCTIONS} "
+                f"{self._node.name}: its body for {count_of(self.count, 'frame')} is more than {MAX_INSTRUCTIONS} "
                 f"instructions; take fewer frames, or use {spell('backend', 'numpy')}"
             )
         return results[: len(states)]

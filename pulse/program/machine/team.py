@@ -28,7 +28,7 @@ from pulse.program.machine.machine import run_row, ticks_per_second
 from pulse.program.table.table import row_at
 from pulse.support.cores import core_count
 from pulse.support.not_copyable import NotCopyable
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 POLLING_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""
@@ -289,6 +289,7 @@ def require_threads(threads: int) -> None:
         raise InputError(f"{spell('threads', threads)}: a step needs at least one thread")
     if threads > core_count():
         raise InputError(
-            f"{spell('threads', threads)}: this process may use {core_count()} cores, and more threads would only wait "
+            f"{spell('threads', threads)}: this process may use {count_of(core_count(), 'core')}, and more threads "
+            "would only wait "
             f"for each other; use {spell('threads', core_count())}"
         )

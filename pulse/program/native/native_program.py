@@ -33,6 +33,7 @@ from pulse.support.blake2 import blake2b
 from pulse.support.mapping import MIN_MAPPED_BYTES, aligned_bytes, release_heap
 from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
+from pulse.support.wording import count_of
 
 _MODULES = "kernels"
 MAX_SHOWN_FIELDS = 12
@@ -155,7 +156,8 @@ class NativeProgram(KernelProgram):
 
     def listing(self) -> list[str]:
         lines = [
-            f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
+            f"{count_of(len(self.instructions), 'instruction')}, {count_of(self.weights.size, 'byte')} of weights "
+            f"({self.form}), "
             f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._storage_text()}",
             *map(str, list_copies(self.instructions)),
         ]

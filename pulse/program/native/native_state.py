@@ -16,6 +16,7 @@ from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.program.table.memory import Region
+from pulse.support.wording import count_of
 
 if TYPE_CHECKING:
     from pulse.program.machine.packed import PackedCall
@@ -142,7 +143,7 @@ class NativeState(State):
     def _set_memory_bytes(self, memory: bytes) -> None:
         if len(memory) != self.memory.size:
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory, but {self.memory.size} are needed"
+                f"the snapshot holds {count_of(len(memory), 'byte')} of memory, but {self.memory.size} are needed"
             )
         self.changing = True
         self.memory[:] = np.frombuffer(memory, np.uint8)

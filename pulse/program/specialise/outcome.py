@@ -1,6 +1,7 @@
 """The result of specialising the kernels of a program."""
 
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -40,4 +41,4 @@ class Specialisation:
         cost = f"{self.seconds:.1f} s, {self.nbytes / 1e6:.2f} MB"
         if not self.used:
             return f"not used: {self.reason} ({cost})"
-        return f"{self.rows} of {self.total} instructions, a step {self.gain:.2f} times as fast ({cost})"
+        return f"{self.rows} of {count_of(self.total, 'instruction')}, a step {self.gain:.2f} times as fast ({cost})"

@@ -9,6 +9,7 @@ from pulse.interface import Port
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.stream_lengths import MAX_TRIED_LENGTHS, allows_length
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:
@@ -21,7 +22,8 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
         if not span:
             near = [port.length.eval({symbol: end}) for end in (span.stop - 1, span.start)]
             raise InputError(
-                f"{port.name} has {totals[port.name]} frames, but the model takes {port.length} of them: end after "
+                f"{port.name} has {count_of(totals[port.name], 'frame')}, but the model takes {port.length} of them: "
+                "end after "
                 f"{near[0]} or {near[1]}, or complete the stream with zeros, by complete=True of flush"
             )
     return _common_end(ports, spans, totals)

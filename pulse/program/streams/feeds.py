@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, shape_text, widen_f16
 from pulse.interface import Port
 from pulse.ops.clock import frames_at
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 
 Feed = Mapping[str, Array]
 """Arrays by the names of ports."""
@@ -79,7 +79,7 @@ def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Ar
             raise InputError(f"expected less than a pulse {port_text(port)}, got {array_text(array)}")
     counts = frame_counts(ports, arrays)
     if all(counts[port.name] >= port.frames for port in ports):
-        lengths = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
+        lengths = ", ".join(f"{name}: {count_of(count, 'frame')}" for name, count in counts.items())
         raise InputError(f"{lengths} is at least a whole pulse; call step first")
     return arrays
 

@@ -13,6 +13,7 @@ from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed, array_text, feeds_by_name, port_text
 from pulse.program.streams.state import State
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 
 @record
@@ -241,5 +242,5 @@ def _restore(
 def require_lane_count(count: int) -> int:
     """Return a number of lanes. Raises InputError: it is not positive."""
     if count < 1:
-        raise InputError(f"{count} lanes: at least one is needed")
+        raise InputError(f"{count_of(count, 'lane')}: at least one is needed")
     return count

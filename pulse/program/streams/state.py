@@ -27,6 +27,7 @@ from pulse.program.streams.feeds import (
     padded_pulses,
 )
 from pulse.support.blake2 import blake2b
+from pulse.support.wording import count_of
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
@@ -345,7 +346,8 @@ class State(ABC):
         total = self.clock.pulse * self.program.pulse + (self.program.pulse if frames is None else frames)
         if total > limit:
             raise InputError(
-                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
+                f"the model takes at most {count_of(limit, 'frame')} of {self.program.model.symbol.name}, and this "
+                "pulse would "
                 f"make it {total}: flush and reset before it"
             )
 
@@ -367,13 +369,15 @@ class State(ABC):
         limit = self.program.limit
         if limit is not None and end > limit:
             raise InputError(
-                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this stream has {end}"
+                f"the model takes at most {count_of(limit, 'frame')} of {self.program.model.symbol.name}, and this "
+                f"stream has {end}"
             )
         env = {self.program.model.symbol: end}
         for assumption in self.program.model.assumptions:
             if assumption.symbols <= env.keys() and not assumption.eval(env):
                 raise InputError(
-                    f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "
+                    f"a stream of {count_of(end, 'frame')} of {self.program.model.symbol.name} does not satisfy "
+                    f"{assumption}, "
                     "which the model needs: end it at another frame, or complete it by complete=True of flush"
                 )
 

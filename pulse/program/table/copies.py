@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pulse.program.table.cost import cost_of
 from pulse.program.table.emitted import EmittedInstruction
 from pulse.support.record import record
+from pulse.support.wording import count_of
 
 REASONS = {
     "Concat": "parts are put side by side",
@@ -29,7 +30,7 @@ class Copies:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.count:4d} copies for {self.op}, {self.bytes} bytes: {self.reason}"
+        return f"{self.count:4d} copies for {self.op}, {count_of(self.bytes, 'byte')}: {self.reason}"
 
 
 def list_copies(rows: Sequence[EmittedInstruction]) -> list[Copies]:

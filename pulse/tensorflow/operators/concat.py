@@ -3,7 +3,7 @@
 from pulse.graph import OutletId
 from pulse.infer.slices import stack, unstack
 from pulse.ops.concat import Concat
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -40,6 +40,6 @@ def unpack(node: TensorflowNode) -> list[OutletId]:
     count = node.integer("num")
     if dims[axis] != count:
         raise node.error(
-            f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spell('inputs')}"
+            f"{count_of(count, 'part')} of axis {axis} of {node.fact(0)}; give that size with {spell('inputs')}"
         )
     return unstack(node, [node.input(0)] * len(node.outputs), axis)

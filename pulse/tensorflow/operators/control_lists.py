@@ -16,6 +16,7 @@ from pulse.ops.dims import dims_value
 from pulse.ops.gather import Gather
 from pulse.ops.op import Env, Op
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.tensorflow.tensors import KnownSizes
@@ -99,7 +100,7 @@ def _reserve(node: TensorflowNode, count: TDim, dims: KnownSizes, dtype: DType) 
 def _count(node: TensorflowNode, slot: int) -> TDim:
     sizes = node.dims(slot, "number of elements")
     if len(sizes) != 1:
-        raise node.error(f"its number of elements is {len(sizes)} numbers")
+        raise node.error(f"its number of elements is {count_of(len(sizes), 'number')}")
     return sizes[0]
 
 

@@ -11,6 +11,7 @@ from pulse.infer.wire_facts import Axis
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.conv import ConvTranspose, span_of
 from pulse.ops.shape import Reshape
+from pulse.support.wording import count_of
 from pulse.tensorflow.data_format import (
     from_second,
     has_channels_first,
@@ -37,7 +38,7 @@ def conv(node: TensorflowNode) -> OutletId:
         or int(kernel_channels) < 1
         or int(channels) % int(kernel_channels)
     ):
-        raise node.error(f"{channels} channels of x do not fit a kernel of {kernel_channels}")
+        raise node.error(f"x of {count_of(channels, 'channel')} does not fit a kernel of {kernel_channels}")
     return _convolve(node, (rank - 1, rank - 2, *range(rank - 2)), int(channels) // int(kernel_channels))
 
 
@@ -77,7 +78,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     first = has_channels_first(node)
     sizes, out_sizes = list(x.shape), list(node.dims(0, "input_sizes"))
     if len(out_sizes) not in (2, rank):
-        raise node.error(f"its output's shape has {len(out_sizes)} entries")
+        raise node.error(f"its output's shape has {count_of(len(out_sizes), 'entry', 'entries')}")
     inner = sizes[2:] if first else sizes[1:-1]
     goals = out_sizes if len(out_sizes) == 2 else out_sizes[2:] if first else out_sizes[1:-1]
     spans = [span_of(int(kernel.shape[axis]), dilations[axis]) for axis in range(2)]

@@ -9,6 +9,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.matmul import MatMul
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
@@ -27,7 +28,7 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
         raise node.error(f"x must be [time, batch, features] and cs [batch, cells], got {x} and {cell}")
     longest = node.dims(0, "seq_len_max")
     if len(longest) != 1 or not longest[0].prove_ge(x.shape[0]).yes:
-        raise node.error(f"its seq_len_max must be the {x.shape[0]} frames of x")
+        raise node.error(f"its seq_len_max must be the {count_of(x.shape[0], 'frame')} of x")
     body, captures = _body(node, 1)
     scan = Scan(
         body,

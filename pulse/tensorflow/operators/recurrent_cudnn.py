@@ -10,6 +10,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.recurrent_layers import CUDNN_CELLS
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -37,7 +38,9 @@ class _Vector:
     def check_end(self) -> None:
         """Raise LoadError if some weights are left."""
         if self._at != self._values.size:
-            raise self._node.error(f"its layers need {self._at} weights, and it has {self._values.size}")
+            raise self._node.error(
+                f"its layers need {count_of(self._at, 'weight')}, and it has {self._values.size}"
+            )
 
 
 @tensorflow_op("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3")

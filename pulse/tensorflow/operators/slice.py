@@ -8,6 +8,7 @@ from pulse.infer.slices import part_sizes, split_parts, wire_reversed, wire_slic
 from pulse.ops.concat import Concat
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.control_lists import ListItem
 from pulse.tensorflow.registry import tensorflow_op
@@ -86,13 +87,13 @@ def roll(node: TensorflowNode) -> OutletId:
     x, shape = node.input(0), node.fact(0).shape
     shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
     if len(shifts) != len(axes):
-        raise node.error(f"{len(shifts)} shifts for {len(axes)} axes")
+        raise node.error(f"{len(shifts)} shifts for {count_of(len(axes), 'axis', 'axes')}")
     for index, (shift, axis) in enumerate(zip(shifts, axes)):
         axis = node.axis(axis, len(shape))
         size = shape[axis]
         if not size.is_const:
             raise node.error(
-                f"it rotates axis {axis} of {size} frames, which moves the end to the front; "
+                f"it rotates axis {axis} of {count_of(size, 'frame')}, which moves the end to the front; "
                 "rotate an axis of constant size"
             )
         cut = TDim.of((int(size) - shift) % int(size) if int(size) else 0)

@@ -13,6 +13,7 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, InferenceGraph, Input, add_model_constant
 from pulse.support.budget import current_spending
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.graph_node import GraphNode, LibraryFunction, NodeOutput, declared_type, read_tensor
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
@@ -297,7 +298,7 @@ class LibraryModels:
         function, assigned = self.library.find(name), self.assignments(name)
         if len(facts) != len(function.inputs):
             raise LoadError(
-                f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again"
+                f"{title}: {count_of(len(facts), 'argument')} for {len(function.inputs)}; export the model again"
             )
         current_spending().take_nodes(len(function.nodes), title)
         states: dict[str, InferenceFact] = {}

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.support.wording import count_of
 from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
 from pulse.tensorflow.tensors import STRING, TensorType, dims_of
 
@@ -133,7 +134,9 @@ class CheckpointTensors:
             raise self._damage_error(f"{key} has no shape")
         shape = tuple(dim for dim in dims if dim is not None)
         if math.prod(shape) * dtype.itemsize != entry.size:
-            raise self._damage_error(f"{key} has {entry.size} bytes for shape {list(shape)} of {dtype}")
+            raise self._damage_error(
+                f"{key} has {count_of(entry.size, 'byte')} for shape {list(shape)} of {dtype}"
+            )
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
@@ -146,7 +149,7 @@ class CheckpointTensors:
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, position = self._varint(data, 0)
         if entry.dtype != STRING or entry.shape.dim or position + _CHECKSUM_BYTES + length != len(data):
-            raise self._damage_error(f"{key} is not text of {entry.size} bytes")
+            raise self._damage_error(f"{key} is not text of {count_of(entry.size, 'byte')}")
         return data[position + _CHECKSUM_BYTES :]
 
     def _entry(self, key: str) -> Any:
@@ -170,7 +173,9 @@ class CheckpointTensors:
             with path.open("rb") as file:
                 length = path.stat().st_size
                 if offset < 0 or offset + size > length:
-                    raise self._damage_error(f"{path.name} has {length} bytes, and a tensor is at {offset}")
+                    raise self._damage_error(
+                        f"{path.name} has {count_of(length, 'byte')}, and a tensor is at {offset}"
+                    )
                 file.seek(offset)
                 return file.read(size)
         except OSError as error:

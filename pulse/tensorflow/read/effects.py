@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from pulse.errors import LoadError
+from pulse.support.wording import count_of
 from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.graph_node import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
@@ -147,7 +148,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
         pairs += list(pairwise(names))
     if len(pairs) * sum(map(len, after.values())) > MAX_SEARCH_STEPS:
         raise LoadError(
-            f"{title}: {len(pairs)} pairs of reads and assignments in {len(needed)} nodes are too many"
+            f"{title}: {count_of(len(pairs), 'pair')} of reads and assignments in {len(needed)} nodes are too many"
         )
     for first, then in pairs:
         if first != then and not _reaches(after, first, then):

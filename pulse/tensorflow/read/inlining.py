@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from pulse.support.budget import current_spending
+from pulse.support.wording import count_of
 from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.graph_node import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.tensors import FunctionName
@@ -39,7 +40,7 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
     function = library.find(name)
     if len(function.inputs) != len(node.inputs):
         raise node.error(
-            f"{len(node.inputs)} arguments for the {len(function.inputs)} of function {function.name}; "
+            f"{count_of(len(node.inputs), 'argument')} for the {len(function.inputs)} of function {function.name}; "
             "export the model again"
         )
     current_spending().take_nodes(len(function.nodes) + 1, node.name)

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.support.wording import count_of
 from pulse.tensorflow.graph_node import GraphNode
 from pulse.tensorflow.messages import Proto, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
@@ -43,7 +44,8 @@ def captured_values(
         object_numbers = list(objects.concrete_functions[function.name].bound_inputs)
         if len(object_numbers) > len(node.inputs):
             raise LoadError(
-                f"{subject}: {node.name} ({node.op_type}) passes {len(node.inputs)} tensors to a function that "
+                f"{subject}: {node.name} ({node.op_type}) passes {count_of(len(node.inputs), 'tensor')} to a "
+                "function that "
                 f"captures {len(object_numbers)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(object_numbers) :]

@@ -43,7 +43,9 @@ def read_model(
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
         return _read_signature(contents, inputs, constants, replace(side, outputs=selection))
     if signature is not None:
-        raise LoadError(f"{contents.title}: a GraphDef has no signatures, so none is called {signature!r}")
+        raise LoadError(
+            f"{contents.title}: a GraphDef has no signatures, so none is called {signature!r}; omit it"
+        )
     return _read_graph(contents, inputs, constants, outputs)
 
 

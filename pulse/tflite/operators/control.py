@@ -9,6 +9,7 @@ from pulse.graph import OutletId
 from pulse.infer.unrolling import MAX_ITERATIONS, MAX_NODES, choose_branch, inline, retire_from
 from pulse.ops.control import Loop
 from pulse.support.budget import current_spending
+from pulse.support.wording import count_of
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.control_counted import scan
 from pulse.tflite.registry import tflite_op
@@ -63,7 +64,9 @@ def _run(
     feeds = {f"in{index}": outlet for index, outlet in enumerate(inputs)}
     results = inline(graph, body, feeds)
     if (len(results) < len(node.output_tensors) and option != "CondSubgraphIndex") or not results:
-        raise node.error(f"its subgraph returns {len(results)} tensors for {len(node.output_tensors)}")
+        raise node.error(
+            f"its subgraph returns {count_of(len(results), 'tensor')} for {len(node.output_tensors)}"
+        )
     return results
 
 

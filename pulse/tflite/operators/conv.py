@@ -10,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.nhwc import channels_first, channels_last, same_pair, window_pads
 from pulse.ops.conv import Conv, ConvTranspose, kernel_spans
 from pulse.ops.shape import Transpose
+from pulse.support.wording import count_of
 from pulse.tflite.codes import activate, exact_sum, finish_sum, largest_code, product_factor
 from pulse.tflite.hybrid import dequantize_sums, row_codes
 from pulse.tflite.node import TfliteNode, decode, subtract_zero
@@ -39,7 +40,7 @@ def read_kernel(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -
     value = subtract_zero(tensor) if codes and tensor.data is not None else read_numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):
         raise node.error(
-            f"its kernel has {value.ndim} axes, and does not hold codes; convert the model again"
+            f"its kernel has {count_of(value.ndim, 'axis', 'axes')}, and does not hold codes; convert the model again"
         )
     return value.transpose(perm) if codes else np.ascontiguousarray(value.transpose(perm))
 
@@ -141,7 +142,9 @@ def transpose_conv(node: TfliteNode) -> OutletId:
     kernel = read_kernel(node, 1, perm, node.has_codes)
     sizes, shape = node.dims(0, "output shape"), node.fact(2).shape
     if len(shape) != 4 or len(sizes) != 4:
-        raise node.error(f"input of {len(shape)} axes for an output of {len(sizes)}; it takes 4")
+        raise node.error(
+            f"input of {count_of(len(shape), 'axis', 'axes')} for an output of {len(sizes)}; it takes 4"
+        )
     strides, pads, extra = spatial_option(node, *STRIDES), list[tuple[TDim, TDim]](), list[int]()
     for axis, (size, stride) in enumerate(zip(kernel.shape[2:], strides)):
         frames = sizes[axis + 1]
@@ -149,7 +152,8 @@ def transpose_conv(node: TfliteNode) -> OutletId:
         missing = frames - ((shape[axis + 1] - 1) * stride + size - before)
         if not missing.is_const or not before.is_const:
             raise node.error(
-                f"its output has {frames} frames on axis {axis + 1}, which {shape[axis + 1]} frames do not give"
+                f"its output has {count_of(frames, 'frame')} on axis {axis + 1}, which {shape[axis + 1]} frames do "
+                "not give"
             )
         pads.append((before, TDim.of(max(0, -int(missing)))))
         extra.append(max(0, int(missing)))

@@ -6,6 +6,7 @@ from pulse.graph import OutletId
 from pulse.infer.nhwc import channels_first, channels_last, window_pads
 from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.shape import Transpose
+from pulse.support.wording import count_of
 from pulse.tflite.codes import activate, clamp, fused_activation, requantize
 from pulse.tflite.hybrid import half_away
 from pulse.tflite.node import TfliteNode
@@ -19,7 +20,7 @@ def pool(node: TfliteNode) -> OutletId:
     kernel = spatial_option(node, "FilterHeight", "FilterWidth")
     strides = spatial_option(node, *STRIDES)
     if node.fact(0).rank != 4:
-        raise node.error(f"its input has {node.fact(0).rank} axes; it takes 4")
+        raise node.error(f"its input has {count_of(node.fact(0).rank, 'axis', 'axes')}; it takes 4")
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(node.fact(0).shape[1:3]), kernel, strides)
     average = node.op_type == "AVERAGE_POOL_2D"
     if node.op_type == "L2_POOL_2D":

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.slices import part_sizes, split_parts, wire_reversed, wire_slice, wire_strided_slice
+from pulse.support.wording import count_of
 from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
@@ -39,7 +40,9 @@ def split(node: TfliteNode) -> list[OutletId]:
     axis, count = node.axis(node.integer_at(0, "axis"), len(shape)), len(node.output_tensors)
     size = shape[axis]
     if size.is_const and int(size) % count:
-        raise node.error(f"{size} entries of axis {axis} do not divide into {count} parts")
+        raise node.error(
+            f"{count_of(size, 'entry', 'entries')} of axis {axis} cannot be divided into {count_of(count, 'part')}"
+        )
     return _split(node, 1, axis, [size // count] * count)
 
 
@@ -50,7 +53,7 @@ def split_v(node: TfliteNode) -> list[OutletId]:
     axis = node.axis(node.integer_at(2, "axis"), len(shape))
     sizes = part_sizes(node, 1, shape[axis])
     if len(sizes) != len(node.output_tensors):
-        raise node.error(f"{len(sizes)} sizes for {len(node.output_tensors)} parts")
+        raise node.error(f"{count_of(len(sizes), 'size')} for {count_of(len(node.output_tensors), 'part')}")
     return _split(node, 0, axis, sizes)
 
 

@@ -8,6 +8,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
+from pulse.support.wording import count_of
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
 
@@ -29,7 +30,9 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
     fact = node.graph.fact(x)
     missing = length - fact.shape[axis]
     if not missing.is_const:
-        raise node.error(f"axis {axis} has {fact.shape[axis]} entries; their number must be constant")
+        raise node.error(
+            f"axis {axis} has {count_of(fact.shape[axis], 'entry', 'entries')}; their number must be constant"
+        )
     if int(missing) < 0:
         return node.wire(Slice(axis, TDim.of(0), TDim.of(length)), [x], f"cut{axis}")
     if int(missing) == 0:

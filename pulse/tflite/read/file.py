@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tflite.read.verify import verify
 
 TENSOR_TYPES: Mapping[str, DType] = {
@@ -206,7 +207,7 @@ class _Parser:
             integers = _integers(value)
             if any(not -1 <= index < len(tensors) for index in integers):
                 raise self.error(
-                    f"{part} of {name} names one of {list(integers)}, and there are {len(tensors)} tensors"
+                    f"{part} of {name} names one of {list(integers)}, and there are {count_of(len(tensors), 'tensor')}"
                 )
             return integers
 
@@ -274,7 +275,8 @@ class _Parser:
         size = math.prod(shape)
         if data.size != size * dtype.itemsize:
             raise self.error(
-                f"{location} has {data.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
+                f"{location} has {count_of(data.size, 'byte')} of data for shape {list(shape)}, which takes "
+                f"{size * dtype.itemsize}"
             )
         if dtype == np.bool_:
             return (data != 0).reshape(shape)
@@ -299,9 +301,13 @@ class _Parser:
         if not ((scale > 1 / MAX_SCALE) & (scale < MAX_SCALE)).all() or (np.abs(zero) > 1 << 16).any():
             raise self.error(f"{location} has a scale or a zero point out of range")
         if scale.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scale.size):
-            raise self.error(f"{location} has {scale.size} scales on axis {axis} of {list(shape)}")
+            raise self.error(
+                f"{location} has {count_of(scale.size, 'scale')} on axis {axis} of {list(shape)}"
+            )
         if zero.size not in (1, scale.size):
-            raise self.error(f"{location} has {scale.size} scales and {zero.size} zero points")
+            raise self.error(
+                f"{location} has {count_of(scale.size, 'scale')} and {count_of(zero.size, 'zero point')}"
+            )
         return Quantization(scale, zero, axis)
 
     def _options(self, operator: Any, location: str) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from pulse.infer.op import InferenceOp, short_text
 from pulse.infer.translators import wire_node
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tflite.node import Body, TfliteNode
 from pulse.tflite.operators import families as families
 from pulse.tflite.read.file import Tensor
@@ -75,7 +76,7 @@ class TfliteOp(InferenceOp):
         count = len(self.output_tensors) + len(STATES.get(self.op_type, ()))
         if len(outlets) < count:
             raise LoadError(
-                f"{wire} ({self.op_type}): has {len(outlets)} outputs, but the file lists {count}"
+                f"{wire} ({self.op_type}): has {count_of(len(outlets), 'output')}, but the file lists {count}"
             )
         for tensor, outlet in zip(self.output_tensors, outlets):
             dtype = target.graph.fact(outlet).dtype

@@ -19,7 +19,7 @@ from pulse.infer.network import FileNetwork, InferenceGraph, Input, add_model_co
 from pulse.metadata import Codes, codes_entry
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from pulse.tflite.node import subtract_zero
 from pulse.tflite.read.dilation import merge_dilation
 from pulse.tflite.read.file import Operator, Subgraph, SubgraphSignature, Tensor, TfliteFile, parse
@@ -413,6 +413,7 @@ class _Builder:
         current_spending().take_nodes(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
-                f"{title}: passes {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"
+                f"{title}: passes {count_of(len(facts), 'tensor')} to a body of "
+                f"{count_of(len(builder._subgraph.inputs), 'input')}"
             )
         return builder.body(facts).analyse()

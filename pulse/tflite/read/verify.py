@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from pulse.errors import LoadError
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from pulse.tflite.recognition import IDENTIFIER, is_tflite
 
 MAX_SCALAR_BYTES = 8
@@ -117,7 +118,9 @@ class _Walk:
         vtable = byte - self.number("<i", byte, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)
         if size < 4 or size % 2 or length < 4 or byte + length > len(self.data):
-            raise self.error(part, f"has a vtable of {size} bytes and {length} bytes of fields")
+            raise self.error(
+                part, f"has a vtable of {count_of(size, 'byte')} and {count_of(length, 'byte')} of fields"
+            )
         bytes_by_field: dict[int, int] = {}
         for field_id in range((size - 4) // 2):
             offset = self.number("<H", vtable + 4 + 2 * field_id, part)
@@ -151,5 +154,5 @@ class _Walk:
     def vector(self, byte: int, size: int, part: str) -> int:
         count = self.number("<I", byte, part)
         if byte + 4 + count * size > len(self.data):
-            raise self.error(part, f"has {count} entries, more than the file holds")
+            raise self.error(part, f"has {count_of(count, 'entry', 'entries')}, more than the file holds")
         return count

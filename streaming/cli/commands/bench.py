@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pulse.support.wording import count_of
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 from streaming.terminal.progress import progress
@@ -37,6 +38,6 @@ def bench(
 
     opened = open_model(model, model_options)
     program = compile_opened(opened, program_options)
-    with progress(f"{rounds} rounds of {steps} steps") as advance:
+    with progress(f"{count_of(rounds, 'round')} of {count_of(steps, 'step')}") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, details, advance)
     report_options.print(benchmark)

@@ -68,14 +68,17 @@ def build(
       pulse build recipe.toml --plugin lv2 -o out/       a plug-in
       pulse build model.pulse -o out/                    a program file
     """
+    from pulse.errors import InputError
     from streaming.cli.model_opening import open_model
     from streaming.deploy.building import build_model, find_target
     from streaming.deploy.function_names import identifier, require_identifier
 
     opened = open_model(model, model_options)
     symbol = identifier(opened.title) if name is None else require_identifier(name)
-    program = opened.compile("numba", rounding)
     folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; give the name of a folder with --output")
+    program = opened.compile("numba", rounding)
     library = build_model(
         opened=opened,
         program=program,

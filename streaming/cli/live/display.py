@@ -5,6 +5,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.cli.live.display_state import DisplayState, Peak
 from streaming.stats.live_statistics import Counters, LiveStatistics
 from streaming.stats.problems import describe_counters
@@ -199,7 +200,7 @@ def _problem_text(counters: Counters) -> "Text":
     from rich.text import Text
 
     texts = describe_counters(counters)
-    pulses = f"{counters.pulses:,} pulses, "
+    pulses = f"{count_of(counters.pulses, 'pulse', form=',')}, "
     if texts:
         return Text(pulses).append(texts, "bold red")
     return Text(f"{pulses}none late, nothing lost or silent")

@@ -327,7 +327,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
             id="weight of another shape",
         ),
         pytest.param(
-            lambda: Conv2D(1, 1, [3]), "kernel_dims has 1 entries for 2 axes", id="kernel of another rank"
+            lambda: Conv2D(1, 1, [3]), "kernel_dims has 1 entry for 2 axes", id="kernel of another rank"
         ),
         pytest.param(
             lambda: Conv1D(1, 1, 3, no_bias=True, bias=[0.0]),
@@ -340,7 +340,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         pytest.param(lambda: Sequential([]), "at least one part", id="empty sequence"),
         pytest.param(
             lambda: Sequential([ReLU(), Add()]),
-            "has 1 outputs and .* has 2 open inputs",
+            "has 1 output and .* has 2 open inputs",
             id="too many open inputs",
         ),
         pytest.param(

@@ -71,7 +71,7 @@ def test_a_view_takes_the_place_of_a_view() -> None:
     assert [node.name for node in whole] == ["conv", "tanh", "in", "out"]
     (y,) = whole.forward(normal_noise(1, 1, 9)).values()
     assert y.shape == (1, 2, 7)
-    with pytest.raises(InputError, match="1 inputs and 1 outputs cannot be replaced by one with 2"):
+    with pytest.raises(InputError, match="1 input and 1 output cannot be replaced by one with 2"):
         whole.replace(Add())
 
 

@@ -190,14 +190,14 @@ def test_cmvn_and_sliding_cmvn_refuse_bad_arguments(call: Any, message: str) -> 
         pytest.param(b"[ 1 2\n 3 x ]", "'x' is not a number", id="no number"),
         pytest.param(b"[ 1 0\n 3 0 ]", "a count of 0 frames", id="count of 0"),
         pytest.param(b"[ 1 nan\n 3 0 ]", "'nan' is not a number", id="nan"),
-        pytest.param(b"[ 1 2 ]\n", "statistics of 1 bins for features of 5", id="too few bins"),
+        pytest.param(b"[ 1 2 ]\n", "statistics of 1 bin for features of 5", id="too few bins"),
         pytest.param(b"\0BCM \4", "its matrix begins with", id="compressed"),
         pytest.param(binary(np.ones((2, 6)))[:-1], "but is shorter", id="cut short"),
         pytest.param(b"\0BDM \4\xff\xff\xff\xff\4\2\0\0\0", "it announces -1 rows", id="negative rows"),
         pytest.param(binary(np.ones((3, 6))), "instead of 2 rows", id="three rows"),
         pytest.param(b"<AddShift> [ 1 2 ]", "no <Rescale>", id="no scale"),
         pytest.param(
-            b"<AddShift> [ 1 2 ] <Rescale> [ 1 ]", "2 shifts and 1 scales", id="fewer scales than shifts"
+            b"<AddShift> [ 1 2 ] <Rescale> [ 1 ]", "2 shifts and 1 scale", id="fewer scales than shifts"
         ),
         pytest.param(b" " * (1 << 20) + b" ", "has 1048577 bytes; more than statistics have", id="too long"),
     ],

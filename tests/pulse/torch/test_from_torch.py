@@ -227,7 +227,7 @@ def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.Monke
         ),
         pytest.param(torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic names input 3", id="input by number"),
         pytest.param(torch.zeros(1, 3, 10), {"x": {3: "T"}}, "has 3 axes, so none is 3", id="no such axis"),
-        pytest.param(torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frames", id="one frame"),
+        pytest.param(torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frame,", id="one frame"),
         pytest.param(
             (torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward", id="too many examples"
         ),

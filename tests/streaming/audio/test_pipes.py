@@ -170,7 +170,7 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         ),
         (
             b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 7, 1, 8000, 8000, 1, 8) + b"data\0\0\0\0",
-            "WAV of format 7, 8 bits in frames of 1 bytes cannot be read from a pipe; pipe it through ffmpeg",
+            "WAV of format 7, 8 bits in frames of 1 byte cannot be read from a pipe; pipe it through ffmpeg",
         ),
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],

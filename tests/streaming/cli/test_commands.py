@@ -154,6 +154,22 @@ def test_check_proves_the_built_in_model(backend: str) -> None:
     assert output["values"] == output["finite"] == 2010
 
 
+def test_counts_of_one_are_singular() -> None:
+    model = save("one.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
+    exported = pulse("convert", model, "--pulse", 1, "-o", "pulsed.onnx").stdout
+    assert "pulsed.onnx: opset 17, 1 node, 0 states, " in exported
+    checked = pulse("check", model, "--length", 3, "--backend", "numpy").stdout
+    assert "2 of 3 frames: " in checked
+    assert "depends on 1 frame;" in checked
+    assert "one, typed: 2 nodes" in pulse("dump", model, "--stage", "typed").stdout
+
+
+def test_reports_in_pipes_have_no_trailing_spaces() -> None:
+    for arguments in (("run", "--backend", "numpy"), ("convert",), ("dump",)):
+        lines = pulse(*arguments).stdout.splitlines()
+        assert [line for line in lines if line != line.rstrip()] == []
+
+
 def test_check_prints_that_every_frame_is_equal() -> None:
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 

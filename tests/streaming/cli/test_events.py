@@ -186,7 +186,10 @@ def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
         (("--events", "segments", "--event", "column=1.5"), "column=1.5: must be an integer"),
         (("--events", "segments", "--event", "starts=maybe"), "starts=maybe: must be yes or no"),
         (("--events", "ctc"), "ctc: needs tokens; give --event tokens=VALUE"),
-        (("--events", "ctc", "--event", "tokens=none.txt"), "none.txt: cannot be read as tokens"),
+        (
+            ("--events", "ctc", "--event", "tokens=none.txt"),
+            "none.txt: cannot be read as tokens (No such file or directory); give a text file with a token",
+        ),
         (
             ("--events", "segments", "--event", "off_threshold=2"),
             "off_threshold=2: must not be above threshold=0.5",

@@ -54,7 +54,7 @@ def test_a_table_of_features_has_their_times(tmp_path: Path) -> None:
     pulse("run", "bank.toml", "in.wav", "bank.csv")
     with open("bank.csv") as file:
         rows = list(csv.reader(file))
-    assert (len(rows[0]), len(rows) - 1, rows[2][0]) == (21, (2_003 - 200) // 80 + 1, "0.010000")
+    assert (len(rows[0]), len(rows) - 1, rows[2][0]) == (21, (2_003 - 200) // 80 + 1, "0.010")
 
 
 @MAKES

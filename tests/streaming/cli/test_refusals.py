@@ -120,7 +120,10 @@ def sounds(working_folder: None) -> None:
         ("codec.wav out.wav", "cannot be read as audio"),
         ("good.wav out.mp4", "frames as .npy, .csv, not .mp4"),
         ("good.wav good.wav", "is the input; write to another file"),
-        ("good.wav out.wav --channel 3", "channel 3: the audio has 1 channel"),
+        (
+            "good.wav out.wav --channel 3",
+            "channel 3: the audio has 1 channel, numbered from 0; give mix, each or 0\n",
+        ),
         ("good.wav out.wav --output z", "no output is called 'z'"),
         ("good.wav none/out.wav", "check the folder"),
     ],
@@ -148,6 +151,7 @@ def arrays(working_folder: None) -> None:
     Path("table.csv").write_text("0.1,0.2,0.3,0.4\n")
     np.save("ints.npy", np.zeros((1, 9, 4), np.int64))
     Path("text.npy").write_text("words")
+    np.save("objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.savez("other.npz", z=bad)
 
 
@@ -165,6 +169,7 @@ def arrays(working_folder: None) -> None:
         ("wrong.npy", "x: expected [1, any, 4] f32, got shape [1, 5, 9]\n"),
         ("ints.npy", "got i64"),
         ("text.npy", "text.npy: cannot be read"),
+        ("objects.npy", "; write numbers with numpy.save or numpy.savez\n"),
         ("other.npz", "no array for input x; the file has z"),
         ("none.npy", "none.npy: no such file"),
         ("table.csv", "table.csv: tables are written, but not read; give audio, or frames as .npy or .npz"),
@@ -177,6 +182,27 @@ def test_bad_arrays_are_refused_and_nothing_is_written(name: str, message: str, 
     model = features(tmp_path / "features.onnx")
     assert message in refusal("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
     assert not (tmp_path / "out.npy").exists()
+
+
+def test_a_file_in_place_of_a_folder_is_refused() -> None:
+    Path("file").touch()
+    assert "file: is a file; give the name of a folder with --output" in refusal("build", "-o", "file")
+
+
+def test_a_state_of_no_input_is_named_before_its_sizes() -> None:
+    model = save(
+        "sizes.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"x": ["B", "T", "F"]}, {"y": ["B", "T", "F"]}
+    )
+    message = refusal("convert", model, "--state", "a=b")
+    assert "state a=b: no input is called a; inputs are x" in message
+
+
+def test_a_file_of_python_without_a_name_is_refused() -> None:
+    Path("app.py").write_text("def make(): ...")
+    message = refusal("convert", "app.py")
+    assert (
+        "app.py: is Python code; name the module, class or function in it, as in app.py:make_model" in message
+    )
 
 
 def test_an_unknown_backend_is_refused() -> None:

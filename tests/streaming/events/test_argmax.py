@@ -47,5 +47,5 @@ def test_the_background_is_not_reported() -> None:
 def test_argmax_refuses_bad_parameters() -> None:
     with pytest.raises(InputError, match=r"^min_s=nan: must be 0 or more seconds$"):
         Argmax(HZ, float("nan"))
-    with pytest.raises(InputError, match=r"^labels: 1 names for 2 classes"):
+    with pytest.raises(InputError, match=r"^labels: 1 name for 2 classes"):
         Argmax(HZ, labels=("a",)).push(np.zeros((1, 2)))

@@ -216,5 +216,5 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend: str) -> None:
 
 @pytest.mark.parametrize("options", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
 def test_impossible_requests_to_a_device_are_refused(options: dict[str, int]) -> None:
-    with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
+    with pytest.raises(InputError, match="give 1 to 1 channel, a positive rate"):
         Microphone(host=ending_host(), **options)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pulse.support.wording import count_of
 from streaming.protocol.binary_messages import (
     EPOCH_MODULUS,
     HEADER,
@@ -36,6 +37,6 @@ def test_times_beyond_the_field_are_its_largest() -> None:
 @pytest.mark.parametrize("size", [0, 1, HEADER.size - 1])
 def test_messages_shorter_than_a_header_are_refused(size: int) -> None:
     with pytest.raises(
-        ProtocolError, match=f"a binary message of {size} bytes; begin each one with a header"
+        ProtocolError, match=f"a binary message of {count_of(size, 'byte')}; begin each one with a header"
     ):
         unpack_header(bytes(size))

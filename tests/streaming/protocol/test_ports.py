@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import DTYPES
 from pulse.interface import Port
+from pulse.support.wording import count_of
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.ports import PCM16_SCALE, StreamPort
 
@@ -61,7 +62,7 @@ def test_only_sound_is_sent_as_16_bit_samples() -> None:
 @pytest.mark.parametrize(("size", "frames"), [(11, 3), (16, 3), (0, 1)])
 def test_values_of_another_size_are_refused(size: int, frames: int) -> None:
     with pytest.raises(
-        ProtocolError, match=f"x: {size} bytes follow the header of {frames} frames"
+        ProtocolError, match=f"x: {size} bytes follow the header of {count_of(frames, 'frame')};"
     ) as caught:
         stream_port((7,), 0).decode(bytes(size), frames, "raw")
     assert caught.value.code == "message"

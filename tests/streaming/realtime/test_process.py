@@ -45,8 +45,8 @@ def locked_kib() -> int:
     [
         ({"priority": 0}, "priority 0: give 1 to 99"),
         ({"priority": 100}, "priority 100"),
-        ({"cpu": 9999}, f"cpu 9999: this machine has 0 to {cpu_count() - 1}"),
-        ({"cpu": -1}, "cpu -1"),
+        ({"cpu": 9999}, f"cpu=9999: this machine has CPUs 0 to {cpu_count() - 1}; omit it for all of them"),
+        ({"cpu": -1}, "cpu=-1: this machine"),
         ({"switch_interval_s": 0.0}, "switch_interval_s 0: give at least 1e-06"),
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
     ],

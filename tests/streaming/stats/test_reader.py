@@ -55,7 +55,10 @@ def test_foreign_files_are_refused(tmp_path: Path, content: bytes, message: str)
 
 def test_no_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert refusal_of(tmp_path / "none") == ": no such file; check the path"
-    assert refusal_of(tmp_path) == ": cannot be read (Is a directory)"
+    assert (
+        refusal_of(tmp_path)
+        == ": cannot be read (Is a directory); such files are written by pulse run --live --stats FILE"
+    )
 
 
 def test_a_header_alone_and_half_of_one_are_refused(tmp_path: Path, path: Path) -> None:
@@ -120,7 +123,7 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
         (2, ["interval", "at_s"], 1e300, ", line 2: time does not advance"),
         (1, ["started"], "9999-12-31T00:00:00", ", line 1: started: date value out of range"),
         (3, ["interval", "at_s"], 1, ", line 3: time does not advance"),
-        (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 values instead of 2"),
+        (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 value instead of 2"),
         (3, ["times", "classes"], [[1, 1 << 62]] * 4, ", line 3: counts more than possible"),
         (7, ["times", "total"], ..., ", line 7: times.total is missing"),
         (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),

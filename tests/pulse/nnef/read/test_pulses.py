@@ -111,7 +111,7 @@ def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, expected: A
 @pytest.mark.parametrize(
     ("body", "delay", "axis", "reason"),
     [
-        ("y = reshape(x, shape = [1, 8, 1]);", 0, 2, "the output y has 1 frames, whatever the pulse"),
+        ("y = reshape(x, shape = [1, 8, 1]);", 0, 2, "the output y has 1 frame, whatever the pulse"),
         ("y = x;", 0, 5, "the output y has no axis 5 that is 0 frames late"),
         ("y = x;", -1, 2, "the output y has no axis 2 that is -1 frames late"),
         ("y = tract_pulse_pulse_pad(x, axis = 2, before = 3, begin_input = 1, after = 0, end_input = S);", 0, 2, "the border cannot have 3 frames before frame 1"),

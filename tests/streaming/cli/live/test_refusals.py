@@ -73,6 +73,7 @@ def test_headroom_for_the_callback_is_refused(sound: Path) -> None:
     [
         (("--engine", "gpu"), "choose one of worker, callback"),
         (("--policy", "hope"), "choose one of wait"),
+        (("--cpu", "9999"), "--cpu 9999: this machine has CPUs 0 to "),
     ],
 )
 def test_names_that_do_not_exist_are_refused(sound: Path, options: tuple[str, str], words: str) -> None:
