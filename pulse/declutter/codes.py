@@ -8,16 +8,12 @@ from pulse.facts import F32, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import RangeCheck
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
-from pulse.ops.slice import Slice
 from pulse.patch import Patch
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 MAX_CODE_BITS = 16
 """The most bits of codes; f32 has them and their differences exactly."""
-VIEWS = (Slice, Transpose, Reshape, AddAxis, RemoveAxis)
-"""Ops that return a part of a tensor, or all of it in another shape."""
 
 
 @record
@@ -86,7 +82,7 @@ def _is_read_as_float(graph: TypedGraph, outlet: OutletId) -> bool:
     """Return whether all readers of a wire are casts to f32, perhaps after parts and views of the wire."""
     for inlet in graph.outlet(outlet).successors:
         reader = graph.nodes[inlet.node]
-        if isinstance(reader.op, VIEWS):
+        if reader.op.keeps_values:
             if not _is_read_as_float(graph, first_output(reader)):
                 return False
         elif not isinstance(reader.op, Cast) or reader.op.dtype != F32:
@@ -96,10 +92,10 @@ def _is_read_as_float(graph: TypedGraph, outlet: OutletId) -> bool:
 
 def _convert_before_view(graph: TypedGraph, node: TypedNode, op: Cast) -> Patch | None:
     view = graph.node(node.inputs[0])
-    if op.dtype != F32 or not isinstance(view.op, VIEWS):
+    if op.dtype != F32 or not view.op.keeps_values or len(view.inputs) != 1:
         return None
     codes, source = view.inputs[0], graph.node(view.inputs[0])
-    while isinstance(source.op, VIEWS):
+    while source.op.keeps_values:
         codes, source = source.inputs[0], graph.node(source.inputs[0])
     if not isinstance(source.op, Cast) or not _is_read_as_float(graph, codes):
         return None

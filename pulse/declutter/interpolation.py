@@ -22,7 +22,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.resize import Interpolate
 from pulse.ops.resize_sampling import Coordinates, NearestMode, Sampling, simple_fraction
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import Transpose
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.support.record import record
@@ -108,7 +108,7 @@ class FramePositions:
 def _same_vector(graph: TypedGraph, outlet: OutletId) -> OutletId:
     """Return the first wire with the same numbers in the same shape, before axes came and went."""
     first, earlier = outlet, outlet
-    while isinstance(graph.node(earlier).op, AddAxis | RemoveAxis | Reshape):
+    while graph.node(earlier).op.keeps_order:
         earlier = graph.node(earlier).inputs[0]
         if graph.fact(earlier).rank == 1 and graph.fact(earlier).agrees(graph.fact(outlet)):
             first = earlier
@@ -339,7 +339,7 @@ def _only_looks_up(graph: TypedGraph, indices: OutletId) -> bool:
     """Return whether nothing but lookups reads these numbers; else they may be a part of linear interpolation."""
     for reader in graph.outlet(indices).successors:
         node = graph.nodes[reader.node]
-        if isinstance(node.op, AddAxis | RemoveAxis | Reshape):
+        if node.op.keeps_order:
             if not _only_looks_up(graph, first_output(node)):
                 return False
         elif not isinstance(node.op, Gather):

@@ -8,7 +8,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.source import Const
 from pulse.ops.time_position import Range
 from pulse.typed import TypedGraph
@@ -75,7 +75,7 @@ def _positions(graph: TypedGraph, indices: OutletId) -> list[IndexPosition] | No
 def _position(graph: TypedGraph, outlet: OutletId) -> IndexPosition | None:
     path: list[OutletId] = []
     node = graph.node(outlet)
-    while isinstance(node.op, AddAxis | RemoveAxis | Reshape | Expand | Cast):
+    while node.op.keeps_order or isinstance(node.op, Expand | Cast):
         path.append(outlet)
         outlet = node.inputs[0]
         node = graph.node(outlet)
@@ -93,7 +93,7 @@ def _position(graph: TypedGraph, outlet: OutletId) -> IndexPosition | None:
             axis -= op.axis < axis
         elif isinstance(op, Expand):
             axis += len(shape) - graph.fact(graph.node(step).inputs[0]).rank
-        elif isinstance(op, Reshape):
+        elif op.keeps_order:
             axis = _only_axis(shape, node.op.length)
         if axis is None:
             return None
