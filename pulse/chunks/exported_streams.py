@@ -168,7 +168,7 @@ class _Reopening:
             tuple(self._port(port, wires[outlets[port.name]]) for port in self._outputs),
             {},
             registers=tuple(self._register(state, wires, outlets) for state in metadata.states),
-            awaited=tuple(
+            extra_awaited_wires=tuple(
                 AwaitedWire(awaited.frames, awaited.offset, self._scope.parse(awaited.length))
                 for awaited in metadata.awaits
             ),

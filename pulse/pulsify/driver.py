@@ -89,7 +89,7 @@ def pulsify(
         outputs=ports,
         wires=wires,
         receptive_fields=fields,
-        awaited=fault_waits(builder, checks),
+        extra_awaited_wires=fault_waits(builder, checks),
         checks=checks,
     )
 

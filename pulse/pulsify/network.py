@@ -34,18 +34,18 @@ class ScheduledWire:
 class PulsedNetwork:
     """A model that takes pulses of constant size.
 
-    graph             the pulsed graph
-    typed             the offline model
-    symbol            the frames of the stream
-    pulse             frames of the symbol in each pulse
-    inputs, outputs   its ports
-    wires             typed outlet -> its outlet in the pulsed graph and its position in time
-    receptive_fields  output name -> which frames of the symbol an output frame depends on
-    registers         tensors that one pulse leaves for the next, apart from the states of ops
-    awaited           wires that outputs wait for, in addition to the ops' own
-    chunks            how a chunk model is called; None for an offline model
-    sizes             symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
-    checks            the counters of faults (``CountFaults``); none in a file read back
+    graph                the pulsed graph
+    typed                the offline model
+    symbol               the frames of the stream
+    pulse                frames of the symbol in each pulse
+    inputs, outputs      its ports
+    wires                typed outlet -> its outlet in the pulsed graph and its position in time
+    receptive_fields     output name -> which frames of the symbol an output frame depends on
+    registers            tensors that one pulse leaves for the next, apart from the states of ops
+    extra_awaited_wires  wires that outputs wait for, in addition to the ops' own
+    chunks               how a chunk model is called; None for an offline model
+    sizes                symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
+    checks               the counters of faults (``CountFaults``); none in a file read back
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -57,7 +57,7 @@ class PulsedNetwork:
     wires: dict[OutletId, ScheduledWire] = field(repr=False)
     receptive_fields: dict[str, ReceptiveField] = field(default_factory=dict[str, ReceptiveField])
     registers: tuple[Register, ...] = ()
-    awaited: tuple[AwaitedWire, ...] = ()
+    extra_awaited_wires: tuple[AwaitedWire, ...] = ()
     chunks: CallPlan | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     checks: tuple[OutletId, ...] = ()
@@ -104,7 +104,7 @@ class PulsedNetwork:
 
     def awaited_wires(self) -> list[AwaitedWire]:
         """Return every wire whose last frame some output waits for."""
-        waits = list(self.awaited)
+        waits = list(self.extra_awaited_wires)
         for node in self.graph.nodes:
             if isinstance(node.op, Stateful) and node.op.awaits is not None:
                 offset, length = node.op.awaits

@@ -178,7 +178,7 @@ def _extract_group(
         wires={},
         receptive_fields={},
         registers=(),
-        awaited=(),
+        extra_awaited_wires=(),
         checks=tuple(copies[outlet] for outlet in network.checks if outlet.node in inside),
     )
     return BackendGroup(backend, result, reads, output_wires, node_ids)

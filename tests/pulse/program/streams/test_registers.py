@@ -59,7 +59,7 @@ def test_the_length_of_a_stream_is_known_from_the_flush_on(backend: str) -> None
 def test_a_flush_lasts_until_the_awaited_wire_has_ended(backend: str) -> None:
     model = chunk_model()
     frames = TDim.of(model.symbol)
-    late = replace(model, awaited=(AwaitedWire(8, 20, frames),))
+    late = replace(model, extra_awaited_wires=(AwaitedWire(8, 20, frames),))
     assert [compile_model(pulsed, backend).steps(9) for pulsed in (model, late)] == [2, 4]
     assert len(compile_model(late, backend).spawn().flush(np.zeros((1, 3), F))) == 3
 
