@@ -90,8 +90,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Return a function or class of ``_HOMES``, or a module of this package."""
+    missing = AttributeError(f"module 'pulse' has no attribute {name!r}")
     if name.startswith("_"):
-        raise AttributeError(f"module 'pulse' has no attribute {name!r}")
+        raise missing
     with fewer_collections():
         if name != "Program":
             # registers the formats; a program of a file needs no reader of models
@@ -104,7 +105,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != f"pulse.{name}":
             raise
-        raise AttributeError(f"module 'pulse' has no attribute {name!r}") from None
+        raise missing from None
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pulse.errors import LoadError
-from pulse.loading.format_registry import Content, Format, ReadOptions, register
+from pulse.loading.format_registry import FORMATS, Content, Format, ReadOptions
 from pulse.loading.onnx_files import read_onnx
 from pulse.models import Model, TypedModel, model_of
 from pulse.nnef.recognition import holds_graph
@@ -60,14 +60,15 @@ def _tflite(content: Content, options: ReadOptions) -> Model:
     return model_of(load(content.source, **options.of_reader("signature")))
 
 
-for row in (
-    Format("program", lambda content: is_program(content.head), _program),
-    Format("TFLite", lambda content: is_tflite(content.head), _tflite),
-    Format("NNEF", lambda content: holds_graph(content.path, content.head), _nnef),
-    Format("recipe", is_recipe, _recipe),
-    Format("TensorFlow", is_tensorflow, _tensorflow),
-    Format("recipe in metadata", holds_recipe, _recipe),
-):
-    register(row)
+FORMATS.extend(
+    (
+        Format("program", lambda content: is_program(content.head), _program),
+        Format("TFLite", lambda content: is_tflite(content.head), _tflite),
+        Format("NNEF", lambda content: holds_graph(content.path, content.head), _nnef),
+        Format("recipe", is_recipe, _recipe),
+        Format("TensorFlow", is_tensorflow, _tensorflow),
+        Format("recipe in metadata", holds_recipe, _recipe),
+    )
+)
 
 DOMAIN_SUPPORTS[DOMAIN] = _supports_tensorflow

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pulse.onnx.read.file import ModelSource
 
-HEAD_BYTES = 4096
+RECOGNITION_BYTES = 4096
 """How many first bytes identify a format."""
 
 
@@ -55,7 +55,7 @@ class Content:
     def of(cls, source: "ModelSource") -> "Content":
         """Read the head of a source; an unreadable source is left to its reader, which reports why."""
         if isinstance(source, bytes):
-            return cls(source, source[:HEAD_BYTES])
+            return cls(source, source[:RECOGNITION_BYTES])
         if not isinstance(source, str | PathLike):
             return cls(source)
         path = Path(source)
@@ -63,7 +63,7 @@ class Content:
             if not path.is_file():
                 return cls(path)
             with path.open("rb") as file:
-                return cls(path, file.read(HEAD_BYTES))
+                return cls(path, file.read(RECOGNITION_BYTES))
         except (OSError, ValueError):
             return cls(path)
 
@@ -88,11 +88,7 @@ class Format:
 
 
 FORMATS: list[Format] = []
-
-
-def register(format: Format) -> None:
-    """Add a format; formats are tried in the order in which they were added."""
-    FORMATS.append(format)
+"""The formats in the order in which they are tried; ``pulse.formats`` adds them."""
 
 
 def find_format(content: Content) -> Format:

@@ -10,7 +10,7 @@ from pulse.support.wording import count_of
 MAX_MODEL_BYTES = 2**31 - 1
 """Maximum number of bytes of a model in one file: the offsets of protobuf and of a FlatBuffer reach no further."""
 HEAD_BYTES = 512
-"""The first bytes of a file, by which a format is recognised."""
+"""How many first bytes of a file explain why it cannot be read."""
 
 
 def accept_any(head: bytes) -> None:

@@ -16,6 +16,7 @@ _ZIP_NAME_OFFSET = 30
 
 _EXPORT = "export it to ONNX"
 _MODULE = "write a function that loads the PyTorch module and returns it, and give it as file.py:function"
+_FROM_TORCH = "load it with torch and use pulse.from_torch, or export it with torch.onnx.export"
 
 
 class UnreadableFormat(NamedTuple):
@@ -69,7 +70,7 @@ def _is_recipe(head: bytes) -> bool:
     return _is_text(head) and RECIPE.match(head) is not None
 
 
-LIKENESSES = (
+UNREADABLE_FORMATS = (
     UnreadableFormat(_is_zeros, "zeros, or nothing at all", "download or export it again"),
     UnreadableFormat(
         _starts(b"version https://git-lfs"), "a Git LFS pointer, not the file itself", "run git lfs pull"
@@ -80,7 +81,7 @@ LIKENESSES = (
     UnreadableFormat(
         _zip_test(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
         "a PyTorch file",
-        "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
+        _FROM_TORCH,
         f"{_MODULE}, or export it with torch.onnx.export",
     ),
     UnreadableFormat(_zip_test(b".npy"), "numpy arrays (.npz)", "give the model instead"),
@@ -88,7 +89,7 @@ LIKENESSES = (
     UnreadableFormat(
         _starts(*(bytes((0x80, version)) for version in range(2, 6))),
         "a Python pickle, perhaps from PyTorch",
-        "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
+        _FROM_TORCH,
         f"{_MODULE}, or export it with torch.onnx.export",
     ),
     UnreadableFormat(
@@ -134,4 +135,4 @@ LIKENESSES = (
 
 def unreadable_format(head: bytes) -> UnreadableFormat | None:
     """Return the kind of a file that begins with ``head``; None if unknown."""
-    return next((kind for kind in LIKENESSES if kind.test(head[:HEAD_BYTES])), None)
+    return next((kind for kind in UNREADABLE_FORMATS if kind.test(head[:HEAD_BYTES])), None)

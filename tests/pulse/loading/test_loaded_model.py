@@ -80,8 +80,7 @@ def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A format that is added is read by every call, and recognised by its bytes."""
     negated = models.build([node("Neg", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
     row = Format("words", lambda content: content.head == b"neg", lambda *_: pulse.load(negated).model)
-    monkeypatch.setattr(format_registry, "FORMATS", [])
-    format_registry.register(row)
+    monkeypatch.setattr(format_registry, "FORMATS", [row])
     (tmp_path / "model.bin").write_bytes(b"neg")
     for source in (tmp_path / "model.bin", b"neg"):
         assert pulse.stream(source, backend="numpy").pulse == 1
