@@ -35,8 +35,34 @@ def _takes(function: str, dtypes: tuple[DType, ...], params: tuple[float, ...]) 
     return row.result == "bool" or np.can_cast(result.dtype, dtypes[row.typed_by[0]], "same_kind")
 
 
+class BroadcastingOp(Op):
+    """An op of single entries of its inputs, which broadcast."""
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        """Return a pointwise relation on the common stream axis of all inputs.
+
+        An input without one must not vary along it.
+        """
+        rank = max(fact.rank for fact in inputs)
+        meeting = {axis + rank - fact.rank for fact, axis in zip(inputs, axes) if axis is not None}
+        if len(meeting) > 1:
+            return Whole(
+                f"streams meet on different axes {sorted(meeting)}",
+                "transpose one of them, or limit its reach (a window) so that no frame meets every other frame",
+            )
+        (axis,) = meeting
+        for fact, input_axis in zip(inputs, axes):
+            own_axis = axis - (rank - fact.rank)
+            if input_axis is None and own_axis >= 0 and fact.shape[own_axis] != 1:
+                return Whole(
+                    f"a tensor of constant length {fact.shape[own_axis]} meets the stream axis",
+                    "slice a table to the stream's length, or make the tensor broadcast over time",
+                )
+        return Pointwise((axis,))
+
+
 @record
-class Elementwise(Op):
+class Elementwise(BroadcastingOp):
     """A function of the table, applied with numpy broadcasting.
 
     Inputs   tensors that broadcast together
@@ -107,38 +133,12 @@ class Elementwise(Op):
             return [Check(1, 0, int(np.iinfo(dtypes[1]).max))]
         return []
 
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return broadcast_relation(inputs, axes)
-
     def detail(self) -> str:
         return ", ".join(f"{param:g}" for param in self.params)
 
 
-def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-    """Return a pointwise relation on the common stream axis of all inputs.
-
-    An input without one must not vary along it.
-    """
-    rank = max(fact.rank for fact in inputs)
-    meeting = {axis + rank - fact.rank for fact, axis in zip(inputs, axes) if axis is not None}
-    if len(meeting) > 1:
-        return Whole(
-            f"streams meet on different axes {sorted(meeting)}",
-            "transpose one of them, or limit its reach (a window) so that no frame meets every other frame",
-        )
-    (axis,) = meeting
-    for fact, input_axis in zip(inputs, axes):
-        own_axis = axis - (rank - fact.rank)
-        if input_axis is None and own_axis >= 0 and fact.shape[own_axis] != 1:
-            return Whole(
-                f"a tensor of constant length {fact.shape[own_axis]} meets the stream axis",
-                "slice a table to the stream's length, or make the tensor broadcast over time",
-            )
-    return Pointwise((axis,))
-
-
 @record
-class Cast(Op):
+class Cast(BroadcastingOp):
     """Convert to another type, as numpy ``astype``.
 
     Stream   pointwise
@@ -174,15 +174,12 @@ class Cast(Op):
         converts = np.issubdtype(dtypes[0], np.floating) and np.issubdtype(self.dtype, np.integer)
         return [conversion_check(self.dtype)] if converts else []
 
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return broadcast_relation(inputs, axes)
-
     def detail(self) -> str:
         return dtype_name(self.dtype)
 
 
 @record
-class BitCast(Op):
+class BitCast(BroadcastingOp):
     """The same bits as another type of the same width.
 
     Stream   pointwise
@@ -203,9 +200,6 @@ class BitCast(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.ascontiguousarray(inputs[0]).reshape(inputs[0].shape).view(self.dtype)]
-
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return broadcast_relation(inputs, axes)
 
     def detail(self) -> str:
         return dtype_name(self.dtype)

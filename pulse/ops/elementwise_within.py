@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check
-from pulse.ops.elementwise import broadcast_relation
-from pulse.ops.op import Env, Op, Relation
+from pulse.ops.elementwise import BroadcastingOp
+from pulse.ops.op import Env
 from pulse.support.record import record
 
 
 @record
-class RangeCheck(Op):
+class RangeCheck(BroadcastingOp):
     """The input unchanged; a value outside ``low … high`` has no result.
 
     For operators built of several ops, none of which checks the range.
@@ -33,9 +33,6 @@ class RangeCheck(Op):
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return [Check(0, self.low, self.high, kind=self.kind)]
-
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return broadcast_relation(inputs, axes)
 
     def detail(self) -> str:
         return f"{self.low} … {self.high} {self.kind}".rstrip()

@@ -138,10 +138,8 @@ class Cell:
     def _lstm(
         self, x: Doubles, h: Doubles, c: Doubles, r: Doubles, bias: Doubles, peepholes: Doubles | None
     ) -> tuple[Doubles, Doubles]:
-        size = h.shape[1]
         i, o, f, candidate_sum = np.split(x + self._row(h) @ r.T + bias, 4, axis=1)
         pi, po, pf = (0.0, 0.0, 0.0) if peepholes is None else np.split(peepholes, 3)
-        assert i.shape[1] == size
         input_gate = self._apply(0, i + pi * c)
         forget_gate = 1 - input_gate if self.input_forget else self._apply(0, f + pf * c)
         c = round_inside(forget_gate * c + input_gate * self._apply(1, candidate_sum))

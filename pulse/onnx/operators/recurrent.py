@@ -151,14 +151,15 @@ def _cells(node: NodeContext, cell_kind: CellKind, directions: int) -> list[Cell
         known = ", ".join(ONNX_ACTIVATIONS.values())
         raise node.error(f"activation {error.args[0]} is not one of {known}") from None
     clip = node.real("clip") if "clip" in node.attributes else None
-    before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
+    resets_product = node.flag("linear_before_reset") and cell_kind == "gru"
+    couples_gates = node.flag("input_forget")
     return [
         Cell(
             cell_kind,
             tuple(functions[start : start + activations_per_direction]),
             clip,
-            before and cell_kind == "gru",
-            couples,
+            resets_product,
+            couples_gates,
         )
         for start in range(0, len(functions), activations_per_direction)
     ]

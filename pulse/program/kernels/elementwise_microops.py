@@ -51,7 +51,7 @@ from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
 Microoperation = Callable[..., Any]
 """A function of one lane or one vector: operands, then parameters."""
-MAX_BITS = 63
+MAX_SHIFT = 63
 """The largest shift."""
 FRACTION_FREE = 4503599627370496.0
 """2**52: from here on, all float64 numbers are whole."""
@@ -207,13 +207,13 @@ def sign64(x: float) -> float:
 @device
 def shift_left(x: float, bits: float) -> float:
     """Shift bits to the left; 0 if the shift is negative or larger than the number of bits."""
-    return float(int(x) << int(bits)) if 0 <= bits <= MAX_BITS else 0.0
+    return float(int(x) << int(bits)) if 0 <= bits <= MAX_SHIFT else 0.0
 
 
 @device
 def shift_right(x: float, bits: float) -> float:
     """Shift bits to the right; of a shift that is too large, the sign remains."""
-    return float(int(x) >> int(bits)) if 0 <= bits <= MAX_BITS else (-1.0 if x < 0 else 0.0)
+    return float(int(x) >> int(bits)) if 0 <= bits <= MAX_SHIFT else (-1.0 if x < 0 else 0.0)
 
 
 @device

@@ -67,12 +67,7 @@ def _sibling_key(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     )
     cell, constant = op.cell, all(graph.fact(outlet).value is not None for outlet in node.inputs[1:4])
     supported = all(activation.name in ACTIVATIONS for activation in cell.activations)
-    if (
-        cell.kind != "gru"
-        or not cell.linear_before_reset
-        or op.hidden > MAX_SMALL_UNITS
-        or op.lengths is not None
-    ):
+    if not cell.resets_product or op.hidden > MAX_SMALL_UNITS or op.lengths is not None:
         return None
     sizes = graph.fact(OutletId(node.id)).sizes
     has_output = any(map(graph.is_output, node.wires))
