@@ -27,8 +27,7 @@ class Div(Atom):
 
     @cached_property
     def text(self) -> str:
-        bare = not self.num.const and self.num.only_atom is not None
-        return f"{self.num}/{self.k}" if bare else f"({self.num})/{self.k}"
+        return f"({self.num})/{self.k}" if self.num.bare_atom is None else f"{self.num}/{self.k}"
 
     def eval(self, values: Mapping[Symbol, int]) -> int:
         return self.num.eval(values) // self.k

@@ -325,8 +325,7 @@ def _mirror(atom: Div) -> Div | None:
 
 
 def _only_quotient(dim: TDim) -> Div | None:
-    atom = None if dim.const else dim.only_atom
-    return atom if isinstance(atom, Div) else None
+    return dim.bare_atom if isinstance(dim.bare_atom, Div) else None
 
 
 def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
@@ -364,7 +363,7 @@ def _flatten_operands(atom_class: type[Min | Max | Broadcast], dims: Iterable[Di
     """Return the operands; those of a nested atom of the same kind replace it, each plus the constant added to it."""
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
-        atom = None if dim.const and atom_class is Broadcast else dim.only_atom
+        atom = dim.bare_atom if atom_class is Broadcast else dim.only_atom
         options.extend(
             [option + dim.const for option in atom.options] if isinstance(atom, atom_class) else [dim]
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from math import lcm
 from typing import NamedTuple
 
-from pulse.dim.atoms import Broadcast, Div, Max, Min
+from pulse.dim.atoms import Choice, Div, Max, Min
 from pulse.dim.tdim import Atom, DimInterval, Monomial, Symbol, TDim
 
 ANY: DimInterval = (None, None)
@@ -136,25 +137,23 @@ def _atom_interval(atom: Atom) -> DimInterval:
         case Div():
             low, high = interval(atom.num)
             return None if low is None else low // atom.k, None if high is None else high // atom.k
-        case Min():
+        case Choice():
             lows, highs = zip(*map(interval, atom.options), strict=True)
-            return _minimum(lows, strict=True), _minimum(highs, strict=False)
-        case Max():
-            lows, highs = zip(*map(interval, atom.options), strict=True)
-            return _maximum(lows, strict=False), _maximum(highs, strict=True)
-        case Broadcast():
-            lows, highs = zip(*map(interval, atom.options), strict=True)
-            return _minimum(lows, strict=True), _maximum(highs, strict=True)
+            return (
+                _extreme(max, lows, strict=False)
+                if isinstance(atom, Max)
+                else _extreme(min, lows, strict=True),
+                _extreme(min, highs, strict=False)
+                if isinstance(atom, Min)
+                else _extreme(max, highs, strict=True),
+            )
         case _:
             return 0, 1
 
 
-def _minimum(values: tuple[int | None, ...], strict: bool) -> int | None:
-    """Return the smallest of the known values; if strict, None unless all are known."""
+def _extreme(
+    pick: Callable[[Iterable[int]], int], values: tuple[int | None, ...], strict: bool
+) -> int | None:
+    """Return the smallest or the largest of the known values; if strict, None unless all are known."""
     numbers = [value for value in values if value is not None]
-    return None if not numbers or (strict and len(numbers) < len(values)) else min(numbers)
-
-
-def _maximum(values: tuple[int | None, ...], strict: bool) -> int | None:
-    numbers = [value for value in values if value is not None]
-    return None if not numbers or (strict and len(numbers) < len(values)) else max(numbers)
+    return None if not numbers or (strict and len(numbers) < len(values)) else pick(numbers)

@@ -251,6 +251,11 @@ class TDim(DimOperators):
         monomial, coefficient = self.terms[0]
         return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
 
+    @property
+    def bare_atom(self) -> Atom | None:
+        """The atom, if the dim is one atom without a number; else None."""
+        return None if self.const else self.only_atom
+
     @cached_property
     def symbols(self) -> frozenset[Symbol]:
         return frozenset[Symbol]().union(*(atom.symbols for monomial, _ in self.terms for atom in monomial))
@@ -418,8 +423,7 @@ def _divide(numerator: object, divisor: object) -> TDim:
 
 
 def _plain_symbol(dim: TDim) -> Symbol | None:
-    atom = None if dim.const else dim.only_atom
-    return atom if isinstance(atom, Symbol) else None
+    return dim.bare_atom if isinstance(dim.bare_atom, Symbol) else None
 
 
 def _names(dim: TDim) -> str:
