@@ -1,7 +1,7 @@
 """The graph: nodes, their outlets, and who reads them."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from pulse.errors import PulseError
@@ -308,9 +308,7 @@ class Graph(Generic[F, O]):
         result.inputs = list(self.inputs)
         result._names, result._numbers = set(self._names), dict(self._numbers)
         result.set_outputs(self.outputs, self.output_names)
-        result.views = {
-            name: View(set(view.nodes), view.backend, view.kernel) for name, view in self.views.items()
-        }
+        result.views = {name: replace(view, nodes=set(view.nodes)) for name, view in self.views.items()}
         return result
 
     def compact_copy(self) -> "Graph[F, O]":

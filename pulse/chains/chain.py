@@ -83,24 +83,25 @@ class _Chain:
                     f"input {name}: {text!r} is not a shape; give dims, such as 1,T: {error}"
                 ) from error
             (outlet,) = self.graph.add(name, Source(fact), (), [fact])
-            self.graph.inputs.append(self.wires.setdefault(name, outlet))
+            self.wires[name] = outlet
+            self.graph.inputs.append(outlet)
         self.last = {name: name for name in inputs}
         self.unread = list(inputs)
 
     def add(self, stage: Stage, title: str) -> None:
         """Join one more model. Raises PulseError: it cannot be opened, or does not fit."""
         model = stage.to_typed(self._facts(stage, title))
-        location = f"{title} ({model.title})"
-        reads = self._reads(stage, model, location)
+        subject = f"{title} ({model.title})"
+        reads = self._reads(stage, model, subject)
         self.unread = [name for name in self.unread if name not in reads.values()]
-        terms = Terms(self.scope, self._lengths(model, reads, location))
+        terms = Terms(self.scope, self._lengths(model, reads, subject))
         feeds = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
         try:
             terms.assume(model.scope)
             self._require_equal(model, reads, terms)
             outlets = terms.graft(model, self.graph, feeds)
         except (FactError, DimError) as error:
-            raise FactError(f"{location}: {error}; it reads {self._list_wires(reads.values())}") from error
+            raise FactError(f"{subject}: {error}; it reads {self._list_wires(reads.values())}") from error
         for name, view in model.graph.views_in(
             {old.node: (new.node,) for old, new in outlets.items()}
         ).items():
@@ -110,7 +111,7 @@ class _Chain:
                 self._add_wire(self.graph.label(outlets[outlet]), outlets[outlet])
                 self.graph.inputs.append(outlets[outlet])
         self.last = {
-            name: self._add_wire(self._given_name(stage, model, name, location), outlets[outlet])
+            name: self._add_wire(self._given_name(stage, model, name, subject), outlets[outlet])
             for name, outlet in zip(model.graph.output_names, model.graph.outputs)
         }
         self.titles.append(model.title)
@@ -128,34 +129,34 @@ class _Chain:
         model_title = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()
 
-    def _facts(self, stage: Stage, location: str) -> list[TypedFact]:
+    def _facts(self, stage: Stage, subject: str) -> list[TypedFact]:
         """Return the facts of the wires that a stage may read, as far as known without its model."""
         if stage.reads is None:
             names = self.last.values()
         else:
             names = stage.reads.values() if isinstance(stage.reads, Mapping) else stage.reads
-        return [self.graph.fact(self._wire(name, location)) for name in names]
+        return [self.graph.fact(self._wire(name, subject)) for name in names]
 
-    def _reads(self, stage: Stage, model: TypedModel, location: str) -> dict[str, str]:
+    def _reads(self, stage: Stage, model: TypedModel, subject: str) -> dict[str, str]:
         """Return input -> wire of the chain, for the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
-            return self._default_reads(model, location) if self.last else {}
+            return self._default_reads(model, subject) if self.last else {}
         if isinstance(stage.reads, Mapping):
             reads = dict(stage.reads)
         else:
             if len(stage.reads) > len(inputs):
                 raise FactError(
-                    f"{location}: reads {count_of(len(stage.reads), 'wire')} and has inputs {', '.join(inputs)}"
+                    f"{subject}: reads {count_of(len(stage.reads), 'wire')} and has inputs {', '.join(inputs)}"
                 )
             reads = dict(zip(inputs, stage.reads))
         for name, wire in reads.items():
             if name not in inputs:
-                raise FactError(f"{location}: no input is called {name}{suggest_name(name, inputs)}")
-            self._wire(wire, location)
+                raise FactError(f"{subject}: no input is called {name}{suggest_name(name, inputs)}")
+            self._wire(wire, subject)
         return reads
 
-    def _default_reads(self, model: TypedModel, location: str) -> dict[str, str]:
+    def _default_reads(self, model: TypedModel, subject: str) -> dict[str, str]:
         """Return the usual wiring: each input reads the wire of its name; if one input and one wire remain, the input
         reads that wire.
         """
@@ -170,20 +171,20 @@ class _Chain:
             )
             input_text = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
             raise FactError(
-                f"{location}: which outputs of the stage before it ({wires}) does it read as {input_text}? Say so with "
+                f"{subject}: which outputs of the stage before it ({wires}) does it read as {input_text}? Say so with "
                 f"{spell('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
             )
         return reads
 
-    def _wire(self, name: str, location: str) -> OutletId:
+    def _wire(self, name: str, subject: str) -> OutletId:
         if name not in self.wires:
             names = ", ".join(self.wires)
             raise FactError(
-                f"{location}: no wire is called {name}{suggest_name(name, self.wires)}; the wires are {names}"
+                f"{subject}: no wire is called {name}{suggest_name(name, self.wires)}; the wires are {names}"
             )
         return self.wires[name]
 
-    def _lengths(self, model: TypedModel, reads: Mapping[str, str], location: str) -> dict[Symbol, TDim]:
+    def _lengths(self, model: TypedModel, reads: Mapping[str, str], subject: str) -> dict[Symbol, TDim]:
         """Return the symbols of a model, from the wires that it reads."""
         lengths: dict[Symbol, TDim] = {}
         for name, wire in reads.items():
@@ -193,7 +194,7 @@ class _Chain:
                 lengths = solve_symbols(source, target, lengths)
             except FactError as error:
                 raise FactError(
-                    f"{location}: {wire} ({source}) does not fit {name} ({target}): {error}"
+                    f"{subject}: {wire} ({source}) does not fit {name} ({target}): {error}"
                 ) from error
         return lengths
 
@@ -203,7 +204,7 @@ class _Chain:
             for axis, (left, right) in enumerate(zip(source.shape, target.shape)):
                 unify(left, right, f"axis {axis} of {wire} and {name}")
 
-    def _given_name(self, stage: Stage, model: TypedModel, name: str, location: str) -> str:
+    def _given_name(self, stage: Stage, model: TypedModel, name: str, subject: str) -> str:
         """Return the chain's name of an output of a stage."""
         names = model.graph.output_names
         if stage.output_names is None:
@@ -211,19 +212,19 @@ class _Chain:
         if isinstance(stage.output_names, Mapping):
             for other in stage.output_names:
                 if other not in names:
-                    raise FactError(f"{location}: no output is called {other}{suggest_name(other, names)}")
+                    raise FactError(f"{subject}: no output is called {other}{suggest_name(other, names)}")
             new_name = stage.output_names.get(name)
         else:
             if len(stage.output_names) > len(names):
                 raise FactError(
-                    f"{location}: gives {count_of(len(stage.output_names), 'name')} and has outputs {', '.join(names)}"
+                    f"{subject}: gives {count_of(len(stage.output_names), 'name')} and has outputs {', '.join(names)}"
                 )
             new_name = dict(zip(names, stage.output_names)).get(name)
         if new_name is None:
             return free_name(name, self.wires.__contains__)
         if new_name in self.wires:
             raise FactError(
-                f"{location}: a wire is already called {new_name}; give its output {name} another name"
+                f"{subject}: a wire is already called {new_name}; give its output {name} another name"
             )
         return new_name
 

@@ -36,8 +36,7 @@ def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol,
         ready = [candidate for candidate in unsolved if len(candidate[1][1].symbols - values.keys()) <= 1]
         if not ready:
             break
-        ready.sort(key=lambda candidate: len(candidate[1][1].terms))
-        equation = ready[0]
+        equation = min(ready, key=lambda candidate: len(candidate[1][1].terms))
         unsolved.remove(equation)
         axis, (size, expression) = equation
         unknown = expression.symbols - values.keys()

@@ -178,7 +178,7 @@ class _Scanning:
         length = self._timing.lengths[port.name]
         if start == 0 and length == graph.fact(frames).shape[axis]:
             return frames
-        return wire(graph, port.name, Slice(axis, start, start + length, 1), [frames])[0]
+        return wire(graph, port.name, Slice(axis, start, start + length), [frames])[0]
 
     def _body(self, frames: list[str], last: list[str]) -> tuple[TypedNetwork, dict[str, Array]]:
         """Return one call: the states after it, then the outputs with frames; and each state's first value.
@@ -248,5 +248,5 @@ def _chunk_after_past(
     past, new = source(f"{port.name}.past", count), source(port.name, port.frames)
     whole = wire(graph, f"{port.name}.joined", Concat(axis), [past, new])[0]
     end = TDim.of(port.frames + count)
-    tail = wire(graph, f"{port.name}.kept", Slice(axis, end - count, end, 1), [whole])[0]
+    tail = wire(graph, f"{port.name}.kept", Slice(axis, end - count, end), [whole])[0]
     return graph.label(past), whole, tail

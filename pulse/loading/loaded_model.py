@@ -93,14 +93,12 @@ class LoadedModel:
     @property
     def chunks(self) -> CallPlan | None:
         """How a model of chunks is called; None if it is offline."""
-        return None if isinstance(self.source_model, StoredProgram) else self.resolution.chunks
+        return None if self.program is not None else self.resolution.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """The values of the file's symbols other than time: ``{"batch": 1}``."""
-        if isinstance(self.source_model, StoredProgram):
-            return self.source_model.model.sizes
-        return self.resolution.sizes
+        return self.resolution.sizes if self.program is None else self.program.model.sizes
 
     @property
     def decluttered_model(self) -> "TypedModel":
@@ -197,8 +195,8 @@ class LoadedModel:
 
     def detections(self) -> list[tuple[str, str]]:
         """Return the properties that pulse detected by itself, as pairs of title and text."""
-        if isinstance(self.source_model, StoredProgram):
-            return list(self.source_model.detected)
+        if self.program is not None:
+            return list(self.program.detected)
         lines = [] if self.chunks is None else self.chunks.lines()
         reason = "" if self.chunks is not None else ", since its name counts streams and another dim is time"
         return lines + [("size", f"{name} = {size}{reason}") for name, size in self.sizes.items()]

@@ -40,9 +40,7 @@ class BodyGraph:
         Raises LoadError: the file's bodies have too many nodes.
         """
         current_spending().take_nodes(nodes_inside(self.proto), title)
-        input_facts = {
-            name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()
-        }
+        input_facts = {name: InferenceFact.of(fact) for name, fact in facts.items()}
         return FileNetwork(self.read(self.proto, input_facts), scope, title).analyse()
 
 
@@ -57,8 +55,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 def nodes_inside(graph: GraphProto) -> int:
     """Return the nodes of a graph and of all bodies in it."""
-    inner = (attribute.g for node in graph.node for attribute in node.attribute)
-    return len(graph.node) + sum(nodes_inside(body) for body in inner if body.node)
+    return sum(len(part.node) for part in graphs_of(graph))
 
 
 def free_names(graph: GraphProto) -> tuple[str, ...]:

@@ -59,9 +59,8 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(
-            f"{recipe.context.location}: names {count}, but a file can only contain its own recipe; pulse convert "
-            "-o makes "
-            "one file of all stages"
+            f"{recipe.context.location}: names {count}, but a file can only contain its own recipe; "
+            "pulse convert -o makes one file of all stages"
         )
     return next(iter(models.items()))
 

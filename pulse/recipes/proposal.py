@@ -152,7 +152,7 @@ def _stereo_hint(fact: TypedFact) -> str:
 
 
 def _channels_hint(fact: TypedFact) -> str:
-    """Return a advice on how to add the axis of size 1, if the shape has one after its first axis."""
+    """Return advice on how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} after a front end adds its axis of size 1" if ones else ""
 

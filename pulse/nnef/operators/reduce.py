@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pulse.facts import I64
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
-from pulse.nnef.syntax import Name
+from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.node import OperationWriter
 
 NNEF_NAMES: Mapping[str, str] = {
@@ -26,17 +26,20 @@ def _axes(w: OperationWriter) -> list[int]:
     return sorted(int(axis) % rank for axis in axes)
 
 
-def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name:
-    """Emit a reduction; NNEF keeps the axes, so they are removed unless the node keeps them."""
-    if w.attribute("keepdims", 1) or not axes:
-        return w.emit(operator, x, axes=[*axes])
-    return w.remove_axes(w.emit(operator, x, suffix="with_axes", axes=[*axes]), axes)
+def _finish(
+    w: OperationWriter, axes: list[int], operator: str, /, *inputs: Name, **attributes: Expression
+) -> Name:
+    """Emit the last operation of a reduction; NNEF keeps axes, so they are removed unless the node keeps them."""
+    call = Call(operator, inputs, tuple(attributes.items()))
+    return w.assign(call) if w.attribute("keepdims", 1) else w.remove_axes(w.assign(call, "with_axes"), axes)
 
 
 @writes(*NNEF_NAMES)
 def write_reduce(w: OperationWriter) -> Name:
     axes = _axes(w)
-    return _finish(w, NNEF_NAMES[w.op_type], w.x(), axes) if axes else w.emit("copy", w.x())
+    if not axes:
+        return w.emit("copy", w.x())
+    return _finish(w, axes, NNEF_NAMES[w.op_type], w.x(), axes=[*axes])
 
 
 @writes(*COMPOSED_SUMS)
@@ -53,13 +56,8 @@ def write_sum(w: OperationWriter) -> Name:
     if not axes:
         return w.emit(after or "copy", x)
     if after is None:
-        return _finish(w, "sum_reduce", x, axes)
-    total = w.emit(
-        after,
-        w.emit("sum_reduce", x, suffix="sum", axes=[*axes]),
-        suffix="" if w.attribute("keepdims", 1) else "with_axes",
-    )
-    return total if w.attribute("keepdims", 1) else w.remove_axes(total, axes)
+        return _finish(w, axes, "sum_reduce", x, axes=[*axes])
+    return _finish(w, axes, after, w.emit("sum_reduce", x, suffix="sum", axes=[*axes]))
 
 
 def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
@@ -69,9 +67,7 @@ def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
     top = w.emit("max_reduce", x, suffix="top", axes=[*axes])
     power = w.emit("exp", w.emit("sub", x, top, suffix="rest"), suffix="exp")
     total = w.emit("log", w.emit("sum_reduce", power, suffix="sum", axes=[*axes]), suffix="log")
-    keeps = w.attribute("keepdims", 1)
-    result = w.emit("add", total, top, suffix="" if keeps else "with_axes")
-    return result if keeps else w.remove_axes(result, axes)
+    return _finish(w, axes, "add", total, top)
 
 
 @writes("ArgMax", "ArgMin")
@@ -79,7 +75,9 @@ def write_arg_extreme(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
     kind = w.op_type.lower()
     last = w.attribute("select_last_index", 0)
-    return _finish(w, f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), [axis])
+    return _finish(
+        w, [axis], f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), axes=[axis]
+    )
 
 
 ONNX_NAMES: Mapping[str, str] = {name: kind for kind, name in NNEF_NAMES.items()}

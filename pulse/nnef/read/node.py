@@ -339,7 +339,7 @@ class NodeReader:
         return self.add("Squeeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
     def slice_axis(
-        self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
+        self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str
     ) -> NnefWire:
         """Slice an axis; all frames from ``begin`` on if there is no end."""
         sizes = [None if index == axis else size for index, size in enumerate(x.sizes)]

@@ -96,9 +96,13 @@ def _ranks(node: InferenceNode) -> Iterator[FactRelation]:
 @rule("Gemm")
 def infer_gemm(node: InferenceNode) -> Iterator[FactRelation]:
     """Relate the shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
+    yield SameType([*node.given_inputs(), node.output])
+    yield from relate_matrices(node, node.flag("transA"), node.flag("transB"))
+
+
+def relate_matrices(node: InferenceNode, across: bool, down: bool) -> Iterator[FactRelation]:
+    """Relate the shapes of a [M, K], transposed if ``across``, b [K, N], transposed if ``down``, and y [M, N]."""
     a, b, y = node.input(0), node.input(1), node.output
-    across, down = node.flag("transA"), node.flag("transB")
-    yield SameType([*node.given_inputs(), y])
     yield HasRank([a, b, y], 2)
     yield SameSize([Axis(a, 0 if across else 1), Axis(b, 1 if down else 0)])
     yield SameSize([Axis(a, 1 if across else 0), Axis(y, 0)])

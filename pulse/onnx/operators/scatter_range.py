@@ -82,8 +82,9 @@ def write_range(node: NodeContext, x: OutletId, indices: OutletId, updates: Outl
 def write_axis(
     node: NodeContext, x: OutletId, updates: OutletId, axis: int, start: TDim, end: TDim
 ) -> OutletId | None:
-    """Return x with the updates from a position of an axis on, up to the bound ``end``; None if neither is constant
-    and the updates cannot be placed by position.
+    """Return x with the updates from a position of an axis on, up to the bound ``end``.
+
+    None if neither bound is constant and the updates cannot be placed by position.
     """
     shape = node.graph.fact(x).shape
     filled = _fill_side(node, x, updates, axis, start, end)
