@@ -75,13 +75,20 @@ def _above_zero(dim: TDim) -> TDim:
     return ZERO if dim.prove_ge(0).no else dim
 
 
-def space_to_batch(
+def move_blocks_to_batch(node: NodeContext, x: OutletId, is_split: bool) -> OutletId:
+    """Move the positions in a block of spatial axes to the batch, or back; inputs 1 and 2 have blocks and ends.
+
+    Raises LoadError: the blocks do not fit the axes or do not divide them
+    """
+    blocks = node.integers(1, "block_shape")
+    ends = node.end_amounts(2, len(blocks), "paddings" if is_split else "crops")
+    return (_space_to_batch if is_split else _batch_to_space)(node, x, blocks, ends)
+
+
+def _space_to_batch(
     node: NodeContext, x: OutletId, blocks: Sequence[int], pads: Sequence[PadPair]
 ) -> OutletId:
-    """Pad the axes after the batch; the positions within their blocks become the outermost part of the batch.
-
-    Raises LoadError: the blocks do not fit the axes or do not divide them.
-    """
+    """Pad the axes after the batch; the positions within their blocks become the outermost part of the batch."""
     _require_blocks(node, x, blocks, pads)
     ends = (NO_PAD, *pads, *(NO_PAD,) * (node.graph.fact(x).rank - 1 - len(pads)))
     if any(pair != NO_PAD for pair in ends):
@@ -95,10 +102,10 @@ def space_to_batch(
     return _rearrange(node, x, split, perm, [batch * prod(blocks), *counts, *trailing])
 
 
-def batch_to_space(
+def _batch_to_space(
     node: NodeContext, x: OutletId, blocks: Sequence[int], crops: Sequence[PadPair]
 ) -> OutletId:
-    """Undo ``space_to_batch``, then crop the ends. Raises LoadError: the blocks do not fit or divide the batch."""
+    """Undo ``_space_to_batch``, then crop the ends."""
     _require_blocks(node, x, blocks, crops)
     batch, *sizes = node.graph.fact(x).shape
     count, trailing = len(blocks), sizes[len(blocks) :]

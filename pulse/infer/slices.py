@@ -148,12 +148,12 @@ def _wire_entry(node: NodeContext, x: OutletId, axis: int, index: TDim) -> Outle
     return node.wire(Slice(axis, start, start + 1), [x], f"cut{axis}")
 
 
-def part_sizes(node: NodeContext, slot: int, whole: TDim) -> list[TDim]:
-    """Return the sizes of the parts of an axis, from an input; -1 is what the others leave of the whole axis.
+def part_sizes(node: NodeContext, whole: TDim) -> list[TDim]:
+    """Return the sizes of the parts of an axis, from input 1; -1 is what the others leave of the whole axis.
 
     Raises FactError: they do not add up to it
     """
-    sizes = list(node.dims(slot, "sizes"))
+    sizes = list(node.dims(1, "sizes"))
     rest = whole - sum((size for size in sizes if size != -1), TDim.of(0))
     sizes = [rest if size == -1 else size for size in sizes]
     unify(sum(sizes, TDim.of(0)), whole, f"{node.wire_name} ({node.op_type}): the parts of the axis")

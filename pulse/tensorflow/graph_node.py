@@ -134,10 +134,9 @@ class GraphNode:
                 return value.base_number
         return 0
 
-    def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
-        """Return the same node with other inputs."""
-        control_names = self.controls if controls is None else tuple(controls)
-        return replace(self, inputs=tuple(inputs), controls=control_names)
+    def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str]) -> "GraphNode":
+        """Return the same node with other inputs and control inputs."""
+        return replace(self, inputs=tuple(inputs), controls=tuple(controls))
 
 
 def read_tensor(node: GraphNode) -> Array | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,15 +28,6 @@ MAX_PLANS = 64
 _NEEDS_VALUE = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may have the type of a node's first output."""
-
-
-class CacheInfo(NamedTuple):
-    """How often plans were found and made, and how many there are."""
-
-    hits: int
-    misses: int
-    maxsize: int
-    currsize: int
 
 
 class Session:
@@ -146,10 +137,9 @@ class Session:
         fed = [self._tensor(name, "feed") for name in feeds]
         return self._plan(PlanKey(frozenset(fed), frozenset(tensors), frozenset(targets))).find_running()
 
-    def cache_info(self) -> CacheInfo:
-        """Return how often plans were found and made."""
-        info = self._plan.cache_info()
-        return CacheInfo(info.hits, info.misses, MAX_PLANS, info.currsize)
+    def cache_info(self) -> tuple[int, int, int | None, int]:
+        """Return how often plans were found and made, how many are kept, and how many there are: ``functools``' own."""
+        return self._plan.cache_info()
 
     @property
     def variables(self) -> dict[str, Array]:
@@ -255,7 +245,7 @@ class Session:
 
     def _convert_feed(self, tensor: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[tensor.node]
-        if node.op_type in VARIABLES and node.op_type == "VarHandleOp":
+        if node.op_type == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
         dtype = self._type(tensor)
         array = np.asarray(value)

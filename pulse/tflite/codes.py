@@ -246,7 +246,7 @@ def requantize_input(node: TfliteNode, slot: int = 0, suffix: str = "moved", out
     return node.values(slot) if node.input_tensor(slot).has_codes else node.input(slot)
 
 
-def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, suffix: str = "") -> OutletId:
+def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, suffix: str) -> OutletId:
     """Convert codes to an output of the same scale, inside its range."""
     assert source.dtype is not None and source.quantization is not None and result.quantization is not None
     assert result.dtype is not None
@@ -287,7 +287,7 @@ def round_to_zero_point(y: Array, scale: np.float32, zero: np.float32) -> Array:
     return np.trunc(y / scale)
 
 
-def make_table(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
+def tabulate_codes(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
     """Return the output's ``code - zero`` for each code of the input, from the smallest one on.
 
     The function's values are f32.

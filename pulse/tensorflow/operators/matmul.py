@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode
-from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
-from pulse.infer.wire_facts import Axis
+from pulse.infer.relations import FactRelation, SameType
+from pulse.onnx.operators.matmul import relate_matrices
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import matrix_transpose
@@ -31,12 +31,8 @@ def matmul(node: TensorflowNode) -> OutletId:
 @rule("MatMul")
 def infer_matmul(node: InferenceNode) -> Iterator[FactRelation]:
     """Relate the shapes of a [M, K], b [K, N], either transposed -> y [M, N]."""
-    a, b, y = node.input(0), node.input(1), node.output
-    across, down = node.flag("transpose_a"), node.flag("transpose_b")
-    yield SameType([a, b, y])
-    yield HasRank([a, b, y], 2)
-    yield SameSize([Axis(a, 0 if across else 1), Axis(b, 1 if down else 0)])
-    yield SameSize([Axis(a, 1 if across else 0), Axis(y, 0)])
+    yield SameType([node.input(0), node.input(1), node.output])
+    yield from relate_matrices(node, node.flag("transpose_a"), node.flag("transpose_b"))
 
 
 @tensorflow_op("Einsum")

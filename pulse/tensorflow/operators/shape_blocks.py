@@ -9,11 +9,7 @@ from pulse.tensorflow.registry import tensorflow_op
 @tensorflow_op("SpaceToBatchND", "BatchToSpaceND")
 def move_blocks_to_batch(node: TensorflowNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
-    blocks = node.integers(1, "block_shape")
-    is_split = node.op_type == "SpaceToBatchND"
-    wire = nhwc.space_to_batch if is_split else nhwc.batch_to_space
-    ends = node.end_amounts(2, len(blocks), "paddings" if is_split else "crops")
-    return wire(node, node.input(0), blocks, ends)
+    return nhwc.move_blocks_to_batch(node, node.input(0), node.op_type == "SpaceToBatchND")
 
 
 @tensorflow_op("SpaceToDepth", "DepthToSpace")

@@ -77,7 +77,7 @@ def split_v(node: TensorflowNode) -> list[OutletId]:
     """Split into parts of given sizes, one of which may be -1: inferred from the others."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer_at(2, "axis"), len(shape) - node.is_complex())
-    sizes = part_sizes(node, 1, shape[axis])
+    sizes = part_sizes(node, shape[axis])
     return split_parts(node, [node.input(0)] * len(sizes), axis, sizes)
 
 

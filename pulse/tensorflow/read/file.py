@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field
 from os import PathLike
 from pathlib import Path
@@ -88,7 +89,9 @@ def read_contents(source: "str | PathLike[str] | bytes") -> GraphContents:
 def _graph(data: bytes, subject: str, title: str) -> GraphContents:
     proto = decode(GraphDef, data, subject)
     if not proto.node:
-        saved = _decode_quietly(SavedModel, data)
+        saved = None
+        with suppress(LoadError):
+            saved = decode(SavedModel, data, subject)
         if saved is not None and saved.meta_graphs and saved.meta_graphs[0].graph_def.node:
             return _meta_graph(saved, subject, title, None)
         raise LoadError(
@@ -106,13 +109,6 @@ def decode(message_class: Proto, data: bytes, subject: str) -> Proto:
         raise LoadError(
             f"{subject}: not a TensorFlow graph, or truncated; export or download it again"
         ) from None
-
-
-def _decode_quietly(message_class: Proto, data: bytes) -> Proto:
-    try:
-        return message_class.FromString(data)
-    except DecodeError:
-        return None
 
 
 def _read_saved_model(folder: Path) -> GraphContents:

@@ -31,8 +31,8 @@ def read_model(
     contents: GraphContents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
-    signature: str | None = None,
-    outputs: Sequence[str] | None = None,
+    signature: str | None,
+    outputs: Sequence[str] | None,
 ) -> tuple[FileNetwork, FlatGraph]:
     """Return the model of a file, and its nodes; ``outputs`` are any of its tensors.
 

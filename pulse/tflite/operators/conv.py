@@ -37,11 +37,12 @@ def spatial_option(node: TfliteNode, height: str, width: str) -> tuple[int, int]
 def read_kernel(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
     """Return constant weights with their axes in another order: codes as integers, others in f32."""
     tensor = node.input_tensor(slot)
-    value = subtract_zero(tensor) if codes and tensor.data is not None else read_numbers(node, slot, "kernel")
-    if value.ndim != len(perm) or (codes and tensor.data is None):
-        raise node.error(
-            f"its kernel has {count_of(value.ndim, 'axis', 'axes')}, and does not hold codes; convert the model again"
-        )
+    if codes and tensor.data is None:
+        raise node.error("its kernel is not constant codes; convert the model again")
+    value = subtract_zero(tensor) if codes else read_numbers(node, slot, "kernel")
+    if value.ndim != len(perm):
+        axes = count_of(value.ndim, "axis", "axes")
+        raise node.error(f"its kernel has {axes}, not {len(perm)}; convert the model again")
     return value.transpose(perm) if codes else np.ascontiguousarray(value.transpose(perm))
 
 

@@ -16,12 +16,12 @@ from pulse.tflite.codes import (
     clamp_wide,
     code_limits,
     input_range,
-    make_table,
     quantized_output,
     round_half_away,
     round_half_even,
     round_to_zero_point,
     scale_by_slope,
+    tabulate_codes,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
 from pulse.tflite.multipliers import multiply, multiply_rounding_twice
@@ -55,7 +55,7 @@ def hard_swish(node: TfliteNode) -> OutletId:
 def root(node: TfliteNode) -> OutletId:
     """Wire the square root; for codes the step below it."""
     if node.has_codes:
-        return pick(node, make_table(node, np.sqrt, round_to_zero_point))
+        return pick(node, tabulate_codes(node, np.sqrt, round_to_zero_point))
     return apply(node, "sqrt")
 
 
@@ -110,7 +110,9 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
         return np.where((x > 0) | (name != "log"), ELEMENTWISE[name].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return pick(node, make_table(node, function, round_half_even if name in XNNPACK else round_half_away))
+        return pick(
+            node, tabulate_codes(node, function, round_half_even if name in XNNPACK else round_half_away)
+        )
     if name in ("sigmoid", "tanh"):
         return pick(node, activation_table(name, float(node.quantization(0).scale[0])))
     if name in INTERPOLATED:
@@ -141,7 +143,7 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 def square(node: TfliteNode) -> OutletId:
     """Wire the square."""
     if node.has_codes:
-        return pick(node, make_table(node, np.square, round_half_away))
+        return pick(node, tabulate_codes(node, np.square, round_half_away))
     return node.apply("mul", node.values(0), node.values(0))
 
 

@@ -9,6 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
+from pulse.tflite.codes import RELU, TANH, fused_activation
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.conv import read_numbers
 from pulse.tflite.operators.recurrent_codes import lstm_of_codes, read_weights
@@ -16,7 +17,7 @@ from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, read_rows, r
 from pulse.tflite.registry import tflite_op
 from pulse.wiring import wire
 
-ACTIVATIONS = {1: "relu", 4: "tanh"}
+ACTIVATIONS = {RELU: "relu", TANH: "tanh"}
 """The activations of recurrent layers, by their numbers in the schema."""
 GATE_ORDER = (0, 3, 1, 2)
 """The gates input, output, forget and cell, as places in the order of the file: input, forget, cell, output."""
@@ -45,7 +46,7 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
 
 
 def _activation(node: TfliteNode) -> Activation:
-    code = node.integer("FusedActivationFunction", 0)
+    code = fused_activation(node)
     if code not in ACTIVATIONS:
         raise node.error(f"activation {code} is not supported")
     return Activation(ACTIVATIONS[code])

@@ -10,11 +10,7 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def move_blocks_to_batch(node: TfliteNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
-    blocks = node.integers(1, "block")
-    is_split = node.op_type == "SPACE_TO_BATCH_ND"
-    wire = nhwc.space_to_batch if is_split else nhwc.batch_to_space
-    ends = node.end_amounts(2, len(blocks), "paddings" if is_split else "crops")
-    return wire(node, requantize_input(node), blocks, ends)
+    return nhwc.move_blocks_to_batch(node, requantize_input(node), node.op_type == "SPACE_TO_BATCH_ND")
 
 
 @tflite_op("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")

@@ -51,7 +51,7 @@ def split_v(node: TfliteNode) -> list[OutletId]:
     """Split an axis into parts; a size of -1 is inferred from the others."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer_at(2, "axis"), len(shape))
-    sizes = part_sizes(node, 1, shape[axis])
+    sizes = part_sizes(node, shape[axis])
     if len(sizes) != len(node.output_tensors):
         raise node.error(f"{count_of(len(sizes), 'size')} for {count_of(len(node.output_tensors), 'part')}")
     return _split(node, 0, axis, sizes)
