@@ -54,7 +54,7 @@ def make_node(
     return new_node(op, inputs, node_name, outputs)
 
 
-def new_node(op: InferenceOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
+def new_node(op: InferenceOp, inputs: Sequence[OperatorInput], name: str, outputs: int) -> Node:
     """Return a node in its own graph: open inputs for data, constants for parameters."""
     drawing = Drawing()
     outlets = [

@@ -36,23 +36,15 @@ def _pad_before(graph: TypedGraph, node: TypedNode, fill: float) -> tuple[TypedN
     return pad, pad.op.pads[2:]
 
 
-def _merge_pad(graph: TypedGraph, node: TypedNode, op: Conv | Pool, fill: float) -> Patch | None:
-    """Make the pad before a window op, if it holds ``fill``, a part of the op."""
-    pad_before = _pad_before(graph, node, fill)
-    if pad_before is None:
+def _merge_pad(graph: TypedGraph, node: TypedNode, op: Conv | Pool) -> Patch | None:
+    """Make the pad before a window op, if it holds what the op pads with, a part of the op."""
+    pad_before = _pad_before(graph, node, 0.0 if isinstance(op, Conv) else -np.inf)
+    if pad_before is None or (isinstance(op, Pool) and op.kind != "max"):
         return None
     pad, outer = pad_before
     pads = tuple((a + c, b + d) for (a, b), (c, d) in zip(outer, op.pads))
     inputs = [pad.inputs[0], *node.inputs[1:]]
     return replace_op(graph, first_output(node), node.name, replace(op, pads=pads), inputs)
-
-
-def _merge_pad_into_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:
-    return _merge_pad(graph, node, op, 0.0)
-
-
-def _merge_pad_into_max_pool(graph: TypedGraph, node: TypedNode, op: Pool) -> Patch | None:
-    return _merge_pad(graph, node, op, -np.inf) if op.kind == "max" else None
 
 
 def _move_pad_later(graph: TypedGraph, node: TypedNode, _: Op) -> Patch | None:
@@ -264,15 +256,9 @@ PADS = (
         (Transpose, AddAxis, RemoveAxis, Reshape, Gather, Elementwise),
     ),
     Rewrite(
-        "pad_into_conv",
-        "a convolution pads with zeros too, before and after those",
-        _merge_pad_into_conv,
-        (Conv,),
-    ),
-    Rewrite(
-        "pad_into_max_pool",
-        "the padding of a maximum is -inf, which never is the largest",
-        _merge_pad_into_max_pool,
-        (Pool,),
+        "pad_into_window",
+        "a convolution pads with zeros too, a maximum with -inf, which never is the largest",
+        _merge_pad,
+        (Conv, Pool),
     ),
 )

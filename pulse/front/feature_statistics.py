@@ -19,9 +19,7 @@ STATISTICS_FORMATS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def read_statistics(
-    function: str, path: "str | PathLike[str]", file_format: str = "auto"
-) -> tuple[Array, Array]:
+def read_statistics(function: str, path: "str | PathLike[str]", file_format: str) -> tuple[Array, Array]:
     """Return the shift and then the scale of each bin, f64 [bins].
 
     file_format  ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``

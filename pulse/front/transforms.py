@@ -37,7 +37,7 @@ def forward_matrix(n: int, size: int, onesided: bool, scale: float = 1.0) -> Arr
     return np.concatenate([basis[..., 0], basis[..., 1]], 1) * scale
 
 
-def inverse_matrix(n: int, onesided: bool, scale: float = 1.0) -> Array:
+def inverse_matrix(n: int, onesided: bool, scale: float) -> Array:
     """Return ``[2F, n]``: the contribution of the parts of each bin to the samples of a frame, which are real."""
     basis = half_to_real(n, n // 2 + 1) if onesided else dft_matrix(n, 2, n, n, inverse=True)[..., :1]
     return np.concatenate([basis[:, 0, :, 0], basis[:, 1, :, 0]], 0) * scale

@@ -332,7 +332,11 @@ class Scheduler:
 
         waits = range(max(0, -band.back), band.ahead) if band.ahead_by_frame else ()
         wait = next(
-            (wait for wait in waits if _are_here(band.ahead_by_frame, frames, offset_of_keys(wait), wait)),
+            (
+                wait
+                for wait in waits
+                if _have_all_keys(band.ahead_by_frame, frames, offset_of_keys(wait), wait)
+            ),
             band.ahead,
         )
         at_keys, offset = offset_of_keys(wait), offset_of_keys(wait) + wait
@@ -402,7 +406,7 @@ class Scheduler:
         return StreamWire(self.builder.add(node.name, op, [stream.outlet], out), out)
 
 
-def _are_here(ahead_by_frame: Sequence[int], frames: int, offset_of_keys: int, wait: int) -> bool:
+def _have_all_keys(ahead_by_frame: Sequence[int], frames: int, offset_of_keys: int, wait: int) -> bool:
     """Return whether each frame, ``wait`` frames after the keys, is in a pulse that has all keys that it needs.
 
     Frames of each phase of their period meet every place in a pulse that is equal modulo the common divisor of both, so

@@ -14,9 +14,7 @@ def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> b
     return all(test.eval({symbol: length}) for test in assumptions if test.symbols <= {symbol})
 
 
-def nearest_length(
-    length: int, symbol: Symbol, assumptions: Sequence[TDim], limit: int | None = None
-) -> int | None:
+def nearest_length(length: int, symbol: Symbol, assumptions: Sequence[TDim], limit: int | None) -> int | None:
     """Return an allowed length of at most ``limit``: the first one from ``length`` on, else the last one before it.
 
     Looks at ``MAX_TRIED_LENGTHS`` lengths on each side; None if all of them are refused.

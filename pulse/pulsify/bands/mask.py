@@ -106,10 +106,14 @@ class Mask:
         """The number of query frames, and of key frames."""
         return self.graph.fact(self.product).shape[-1]
 
+    @property
+    def _limit(self) -> int | None:
+        """The most frames that the assumptions allow; None without a proven limit."""
+        return longest_stream(self.symbol, self.assumptions)
+
     def band(self) -> Band:
         """Find the band of all unmasked pairs. Raises NoBandError: there is none."""
-        limit = longest_stream(self.symbol, self.assumptions)
-        max_rows = None if limit is None else self.rows.eval({self.symbol: limit})
+        max_rows = None if self._limit is None else self.rows.eval({self.symbol: self._limit})
         matrices = math.prod(
             self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2]
         )
@@ -122,10 +126,10 @@ class Mask:
                 if candidate is not None and candidate.reason_to_doubt is None:
                     return candidate.band
         if candidate is None:
-            return self._causal(self.sample(largest), limit, largest)
+            return self._causal(self.sample(largest), largest)
         return self._accept_with_limit(candidate, max_rows, largest)
 
-    def _find_candidate(self, sample: MaskSample, largest: int) -> "SampledBand | None":
+    def _find_candidate(self, sample: MaskSample, largest: int) -> SampledBand | None:
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
@@ -149,7 +153,7 @@ class Mask:
                     )
         return None
 
-    def _accept_with_limit(self, candidate: "SampledBand", max_rows: int | None, largest: int) -> Band:
+    def _accept_with_limit(self, candidate: SampledBand, max_rows: int | None, largest: int) -> Band:
         """Accept a band that is not proved, if it holds up to the longest stream."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((bound for bound in (max_rows, context) if bound is not None), default=largest + 1))
@@ -197,13 +201,13 @@ class Mask:
                 largest_position = max(largest_position, math.ceil(number))
         return largest_position
 
-    def _causal(self, sample: MaskSample, limit: int | None, largest: int) -> Band:
+    def _causal(self, sample: MaskSample, largest: int) -> Band:
         """Return a band over all earlier frames, up to the longest possible stream."""
         _, ahead = sample.reach()
         if 2 * ahead >= sample.frames:
             raise NoBandError(BOTH_DIRECTIONS, both_directions_help())
-        lengths = [length for length in (limit, self.context) if length is not None]
-        if not lengths:
+        longest = self._longest_frames()
+        if longest is None:
             sinks = sample.sink_count()
             first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
@@ -212,10 +216,10 @@ class Mask:
                 else "every frame attends to all earlier frames",
                 f"{LIMIT_REACH}, or give {spell('max_context')}",
             )
-        frames = max(1, self.rows.eval({self.symbol: min(lengths)}))
+        frames = max(1, self.rows.eval({self.symbol: longest}))
         if frames > largest:
             raise NoBandError(f"a reach of {frames} frames is too long; at most {largest} are possible")
-        limited = min(lengths) == self.context
+        limited = longest == self.context
         sample = self.sample(min(largest, max(frames + ahead, SAMPLE_LENGTHS[0])))
         for candidate in (sample, sample.relative()):
             period = candidate.period()
@@ -299,10 +303,12 @@ class Mask:
 
     def longest(self) -> int | None:
         """Return the most rows of a stream that the model or the user allows; None: no limit, or it is too large."""
-        limit = longest_stream(self.symbol, self.assumptions)
-        lengths = [length for length in (limit, self.context) if length is not None]
-        rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else MAX_ELEMENTS
+        frames = self._longest_frames()
+        rows = 0 if frames is None else self.rows.eval({self.symbol: frames})
         return rows if 0 < rows < MAX_POSITIONS else None
+
+    def _longest_frames(self) -> int | None:
+        return min((length for length in (self._limit, self.context) if length is not None), default=None)
 
     def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
         """Yield the values of a wire that depends on positions alone, at these numbers of rows or the next possible."""

@@ -27,7 +27,7 @@ def test_zeros_in_time_join_a_convolution() -> None:
     padded = small.add("pad", Pad(TIME), small.x)
     y = small.add("conv", Conv((1,), (1,), pads_of((1, 0))), padded, W)
     result, fired = declutter_and_compare(small.model(y))
-    assert fired == {"pad_into_conv": 1}
+    assert fired == {"pad_into_window": 1}
     assert [node.name for node in result.graph.nodes] == ["x", "c", "conv"]
     assert "pads 3:1" in result.graph.node(result.graph.outputs[0]).op.detail()
 
@@ -158,7 +158,7 @@ def test_only_pads_of_minus_infinity_join_a_pool_of_maxima(kind: str, fill: floa
     padded = small.add("pad", Pad(TIME, fill=fill), small.x)
     y = small.add("pool", Pool(kind, (4,), (2,), (1,), no_pads(1)), padded)
     result, fired = declutter_and_compare(small.model(y))
-    assert fired == ({"pad_into_max_pool": 1} if folds else {})
+    assert fired == ({"pad_into_window": 1} if folds else {})
     assert ops(result) == (["tanh", "Pool"] if folds else ["tanh", "Pad", "Pool"])
 
 
