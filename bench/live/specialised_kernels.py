@@ -1,8 +1,8 @@
-"""``python -m bench.live.specialised_kernels``: the pulses of a live run before, during and after
-specialisation.
+"""``python -m bench.live.specialised_kernels``: pulses of a live run around specialisation.
 
-A file plays in real time in place of a microphone. After half of the seconds, a process begins to compile
-during the run; when its code is ready, the stream takes it, and the run continues for the other half.
+They are those before, during and after it. A file plays in real time in place of a microphone. After half of the
+seconds, a process begins to compile during the run; when its code is ready, the stream takes it, and the run continues
+for the other half.
 """
 
 import argparse

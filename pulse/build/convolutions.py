@@ -80,8 +80,9 @@ def _positive(value: AxisSizes, rank: int, subject: str, location: str) -> list[
 
 
 def require_pads(padding: AxisSizes, rank: int, location: str) -> list[int]:
-    """Return the padding in the order of ONNX: all before, then all after. Raises InputError: another number of values,
-    or a negative one.
+    """Return the padding in the order of ONNX: all before, then all after.
+
+    Raises InputError: another number of values, or a negative one
     """
     pads = [padding] * rank if isinstance(padding, int) else list(padding)
     if len(pads) == rank:

@@ -73,8 +73,9 @@ class Node(Handle, ModelView):
         return len(self._node.outputs)
 
     def category(self, in_: int) -> str:
-        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError: no
-        such input.
+        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted).
+
+        Raises InputError: no such input
         """
         source = self.drawing.source(self.id, in_)
         if source is None:

@@ -118,8 +118,9 @@ class _Chain:
         self.metadata = {**model.metadata, **self.metadata}
 
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
-        """Set the outputs, and return a copy of the joined model. Raises FactError: an input that no stage reads, or no
-        such output.
+        """Set the outputs, and return a copy of the joined model.
+
+        Raises FactError: an input that no stage reads, or no such output
         """
         names = list(self.last.values()) if outputs is None else list(outputs)
         for name in self.unread:
@@ -157,8 +158,9 @@ class _Chain:
         return reads
 
     def _default_reads(self, model: TypedModel, subject: str) -> dict[str, str]:
-        """Return the usual wiring: each input reads the wire of its name; if one input and one wire remain, the input
-        reads that wire.
+        """Return the usual wiring: each input reads the wire of its name.
+
+        If one input and one wire remain, the input reads that wire.
         """
         reads = {name: self.last[name] for name in model.inputs if name in self.last}
         moving = [name for name, fact in model.inputs.items() if name not in reads and _has_symbols(fact)]

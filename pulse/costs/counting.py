@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
-    """Return the cost of a model: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its
-    memory.
+    """Return the cost of a model, which is decluttered if it is loaded.
+
+    The cost of a pulsed model includes its pulses, that of a program its memory.
 
     model    whatever ``pulse.load`` takes or returns
     rate_hz  frames of the symbol per second; ``sample_rate`` of the file's metadata if none is given

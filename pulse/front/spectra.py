@@ -204,8 +204,9 @@ def _power_of_parts(
 def split_complex(
     builder: FunctionBuilder, x: OutletId, axis: object
 ) -> tuple[OutletId, OutletId, int, bool]:
-    """Return real parts, imaginary parts, their axis, and whether it has one of each. Raises InputError: no such axis,
-    or an odd number of entries.
+    """Return real parts, imaginary parts, their axis, and whether it has one of each.
+
+    Raises InputError: no such axis, or an odd number of entries
     """
     part_axis = builder.axis(x, axis)
     size = builder.require_fixed(x, part_axis, "real and imaginary parts")

@@ -51,11 +51,11 @@ def tf_spectrogram(
 
 
 def _transform(builder: FunctionBuilder, frames: OutletId, matrix: Array) -> OutletId:
-    """Return ``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the
-    mean.
+    """Return ``[B, frames, n]`` times a transform [n, 2F].
 
-    TensorFlow transforms in f64. In f32 a constant level leaves about 1e-7 of itself in bins that should be 0, and a
-    logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
+    It is the transform of the differences from the mean of a frame, plus that of the mean. TensorFlow transforms in
+    f64. In f32 a constant level leaves about 1e-7 of itself in bins that should be 0, and a logarithm shows that. The
+    spectrum of a constant is known, so it need not be a sum of terms that cancel.
     """
     level = builder.add("level", Reduce("mean", (2,), True), frames)
     centred = builder.matmul(builder.apply("sub", frames, level, name="rest"), matrix, "transform")

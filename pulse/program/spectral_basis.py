@@ -294,8 +294,10 @@ def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
 
 @functools.lru_cache(maxsize=8)  # neighbouring layers have the same sizes; few arrays are kept
 def _layouts(size: int, turned: bool = False) -> Sequence[_PartIndices]:
-    """Return the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones; both of
-    these packed, with the real part of the middle bin of a real signal in place of the imaginary part of the first.
+    """Return the layouts of points.
+
+    Real points; alternating real and imaginary parts; real parts, then imaginary ones; both of these packed, with the
+    real part of the middle bin of a real signal in place of the imaginary part of the first.
 
     turned  the complex ones turned, too: as the points of an inverse transform that begins at a quarter of its length
     """
@@ -319,8 +321,9 @@ def _lengths(points: int, bins: int) -> list[int]:
 
 
 def _find_reference_bin(used: Array, length: int, columns: Array) -> int | None:
-    """Find a bin whose cosines are all 1 or -1, so that its column holds the factors of the rows: the first bin, or the
-    middle one if a window cancels the first.
+    """Find a bin whose cosines are all 1 or -1, so that its column holds the factors of the rows.
+
+    That is the first bin, or the middle one if a window cancels the first.
 
     used  which columns of the matrix are not zero
     """

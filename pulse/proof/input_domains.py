@@ -14,8 +14,9 @@ from pulse.pulsify.network import PulsedNetwork
 def find_domain(
     model: PulsedNetwork, oracle: Oracle, length: int, ranges: Mapping[str, IntegerRange]
 ) -> InputDomain:
-    """Return the first domain for which all values that the offline model returns for noise are finite; if there is
-    none, the one that leaves the fewest others, if these are at most half as many as in those before it.
+    """Return the domain for which the offline model returns no NaN and no infinity for noise, or the fewest.
+
+    It is the first domain, unless a later one leaves at most half as many of them.
 
     length  frames of the noise
     ranges  the ranges of the integer inputs

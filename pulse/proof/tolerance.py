@@ -132,8 +132,9 @@ class ExpectedOutputs:
         return _judgement(off, allowed, exact)
 
     def allowance(self, name: str, axis: int | None, runs: int) -> tuple[Array, Array]:
-        """Return output ``name`` in f64, and how far each element of any result may be from it; fewer runs
-        allow less.
+        """Return output ``name`` in f64, and how far each element of any result may be from it.
+
+        Fewer runs allow less.
         """
         allowed = self._floor(name, axis)
         for run in range(runs):
@@ -202,8 +203,10 @@ def _judgement(off: Array, allowed: Array, expected: Array) -> Judgement:
 
 
 def _ulp_of_largest(values: Array, dtype: DType, axis: int | None) -> Array:
-    """Return the unit in the last place of each channel's largest value; not below the smallest normal number, since
-    kernels take smaller ones for zero. None at all for integers.
+    """Return the unit in the last place of each channel's largest value; 0 for integers.
+
+    It is at least the smallest normal number, since kernels take smaller ones for zero. Without an axis, each value is
+    a channel.
     """
     if not is_floating(dtype):
         return np.zeros(())

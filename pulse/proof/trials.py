@@ -91,8 +91,10 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Trials:
-    """Return streams of each signal, long ones that fill the memory, short ones of noise, and some of critical
-    lengths; streams of the chosen lengths instead, if there are any. Raises InputError: a length is negative.
+    """Return the streams of a proof.
+
+    These are streams of each signal, long ones that fill the memory, short ones of noise, and some of critical lengths;
+    or streams of the chosen lengths. Raises InputError: a length is negative, or the choice has none
     """
     lengths, long = choice.lengths, choice.long
     receptive, buffered = receptive_frames(model), buffered_frames(model)

@@ -19,8 +19,10 @@ MAX_MULTIPLE = 1 << 16
 
 
 def in_multiples(model: TypedNetwork, symbol: Symbol) -> tuple[int, TypedNetwork] | None:
-    """Return the number by which all divisions of a model's lengths by constants are exact, and the model that takes
-    the largest multiple of it that is at most the symbol. None if there are no divisions, or if that does not fit.
+    """Return a number by which all divisions of a model's lengths by constants are exact, and the model of multiples.
+
+    It takes the largest multiple of the number that is at most the symbol. None if there are no divisions, or if that
+    does not fit.
     """
     dims = (dim for node in model.graph.nodes for outlet in node.outputs for dim in outlet.fact.shape)
     divisors = {divisor for dim in set(dims) for divisor in _divisors(dim, symbol)}

@@ -111,8 +111,9 @@ def _stage(recipe: Recipe, stage: RecipeStage, rate: RecipeRate, limits: Mapping
 
 
 def read_recipe_content(content: Content, options: ReadOptions) -> TypedModel:
-    """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError: it is wrong, or an option
-    belongs to a stage.
+    """Return the whole model of a recipe, a file or in the metadata of one.
+
+    Raises LoadError: it is wrong, or an option belongs to a stage
     """
     values = {
         "inputs": options.inputs,

@@ -38,8 +38,9 @@ _spelling: ContextVar[Spelling] = ContextVar("spelling", default=in_python)
 
 
 def spell(parameter: str, example: Any = None) -> str:
-    """Return how the user writes a parameter, with the value of the example: a number, a name, True, or a mapping of
-    these.
+    """Return how the user writes a parameter, with the value of the example.
+
+    The example is a number, a name, True, or a mapping of these.
     """
     return _spelling.get()(parameter, example)
 

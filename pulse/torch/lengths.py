@@ -62,8 +62,9 @@ def _shorter_lengths(frames: int) -> list[int]:
 
 
 def _longer_lengths(frames: int) -> list[int]:
-    """Return more than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides
-    divide.
+    """Return lengths above twice the frames, as they may be rounded up to powers of two, and twice the frames.
+
+    Then longer ones that strides divide.
     """
     twice = [2 * frames + step_up for step_up in range(1, CONSECUTIVE_LENGTHS + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))

@@ -180,8 +180,9 @@ class AudioWriter(AudioSink):
             self._raise_if_failed()
 
     def write(self, block: Samples) -> None:
-        """Append [samples, channels]. Raises InputError: for instance, the disk is full; then a part may be written,
-        and nothing more can be.
+        """Append [samples, channels].
+
+        Raises InputError: for instance, the disk is full; then a part may be written, and nothing more can be
         """
         self._raise_if_failed()
         if self.encoding not in UNCLIPPED:
@@ -195,8 +196,9 @@ class AudioWriter(AudioSink):
         self.samples += len(block)
 
     def close(self) -> None:
-        """End the file, which then appears. Raises InputError: it cannot, or its end is missing and ``write`` has not
-        raised.
+        """End the file, which then appears.
+
+        Raises InputError: it cannot, or its end is missing and ``write`` has not raised
         """
         had_problem = self._bytes.problem is not None
         problem: Exception | None = None

@@ -255,9 +255,9 @@ class NativeResampler(NotCopyable):
         self._changing = False
 
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Feed any number of samples [frames] and return all ready [outputs]; silence of ``delay_frames`` yields the
-        rest.
+        """Feed any number of samples [frames] and return all ready [outputs].
 
+        Silence of ``delay_frames`` yields the rest.
         Raises InputError: not one row of floats, or an earlier call was interrupted
         """
         if block.ndim != 1 or block.dtype.kind != "f":

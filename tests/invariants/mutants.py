@@ -369,9 +369,7 @@ def table_mutants(program: NativeProgram, rng: np.random.Generator) -> Iterator[
 
 
 def reads_beyond_operand(declared: Instruction, words: Array) -> bool:
-    """Whether a row asks for more elements of an operand than there are: zeros lie after a table, which is no error of
-    the numbers that a proof could find.
-    """
+    """Whether a row asks for more elements of an operand than there are: no proof finds the zeros after a table."""
     row = type(declared).from_words(words, 0, [], declared.form)
     return any(row.count_elements(spec) > value.size for _, spec, value in declared.operands() if spec.count)
 

@@ -48,8 +48,9 @@ def language_hash() -> str:
 
 @functools.cache
 def sources_hash(name: str) -> str:
-    """Return a hash of the source files of a module, of the modules of pulse and its package that it uses, and of this
-    package.
+    """Return a hash of the source files of a module and of what it depends on.
+
+    That is the modules of pulse and its package that it uses, and this package.
     """
     modules: set[str] = set()
     waiting = {name} & sys.modules.keys()

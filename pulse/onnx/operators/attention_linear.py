@@ -71,8 +71,9 @@ def _initial(node: NodeContext, state: TypedFact) -> OutletId:
 
 
 def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, OutletId]:
-    """Return the inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1,
-    dv] …
+    """Return the inputs of each frame, time second.
+
+    These are q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …
     """
     for slot, name in enumerate(("queries", "keys", "values")):
         node.require_rank(slot, (3,), name)

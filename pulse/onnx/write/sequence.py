@@ -24,8 +24,12 @@ START = "START"
 
 @record
 class SequenceState:
-    """A state of a sequence: the input that it is read from, the output that it is written to, its type (ONNX's number
-    of it) and its shape.
+    """A state of a sequence.
+
+    input         the input that it is read from
+    output        the output that it is written to
+    element_type  its type, as ONNX's number
+    shape         its shape
     """
 
     input: str

@@ -99,10 +99,10 @@ def put_scores(
     scale: Any,
     scores: Pointer,
 ) -> Vector:
-    """Set vector n of the scores to the products of the queries, of which ``rest`` exist, with key n; return the
-    largest of each lane.
+    """Set vector n of the scores to the products of the queries with key n; return the largest of each lane.
 
-    Eight keys are read at a time. Past the last key it is repeated, so up to seven vectors more are written.
+    ``rest`` of the queries exist. Eight keys are read at a time. Past the last key it is repeated, so up to seven
+    vectors more are written.
     """
     top = vsplat(-INFINITY)
     for n in range(0, keys, KEYS_PER_SUM):

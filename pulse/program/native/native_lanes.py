@@ -1,5 +1,6 @@
-"""Lanes of the numba backend: blocks of sixteen with interleaved memories; the others in groups that share each reading
-of the weights.
+"""Lanes of the numba backend.
+
+Blocks of sixteen have interleaved memories; the others are in groups that share each reading of the weights.
 """
 
 from collections.abc import Iterable

@@ -46,8 +46,10 @@ class Completion:
 def complete_inputs(
     ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol, assumptions: Sequence[TDim]
 ) -> Completion | None:
-    """Return how the inputs are continued. None if nothing is missing; if the model takes no longer stream near, or no
-    shorter one: too short a stream is not completed.
+    """Return how the inputs are continued, or None.
+
+    None if nothing is missing, or if the model takes no longer stream near, or no shorter one: too short a stream is
+    not completed.
 
     Raises InputError: the inputs end at different times.
     """
@@ -78,8 +80,9 @@ def complete_inputs(
 
 
 def _ends_of(port: Port, total: int, symbol: Symbol) -> range:
-    """Return the frames of the symbol for which an input has ``total`` frames, from the first for which it has more if
-    there are none.
+    """Return the frames of the symbol for which an input has ``total`` frames.
+
+    If there are none, the range is empty and begins at the first for which it has more.
     """
     return range(min_value_for(port.length, total, symbol), min_value_for(port.length, total + 1, symbol))
 

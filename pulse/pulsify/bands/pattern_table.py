@@ -12,8 +12,9 @@ MAX_EXAMINED_ELEMENTS = 1 << 12
 
 
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
-    """Return the pattern of a table along the axes that are sliced to the stream's length; no stream is longer than
-    they are.
+    """Return the pattern of a table along the axes that are sliced to the stream's length.
+
+    No stream is longer than they are.
 
     period, distance  see ``PatternExtent``
     """

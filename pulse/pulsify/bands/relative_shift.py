@@ -1,5 +1,6 @@
-"""Scores by relative position, ``s[i, j] = q[i] . r[j - i]``: shifted by a padding, two reshapes and a slice, or taken
-by indices.
+"""Scores by relative position, ``s[i, j] = q[i] . r[j - i]``.
+
+They are shifted by a padding, two reshapes and a slice, or taken by indices.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Values of a SavedModel's variables from its objects: functions name the objects that they capture, and the
-checkpoint names the tensor of each object.
+"""Values of a SavedModel's variables from its objects.
 
-This is needed if a variable object contains another one, as in Keras 3: the graph for restoring has the outer ones,
-signatures read the inner ones.
+Functions name the objects that they capture, and the checkpoint names the tensor of each object. This is needed if a
+variable object contains another one, as in Keras 3: the graph for restoring has the outer ones, signatures read the
+inner ones.
 """
 
 from collections.abc import Mapping, Sequence

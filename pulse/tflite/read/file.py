@@ -86,8 +86,12 @@ class Tensor:
 
 @record(eq=False)
 class Operator:
-    """A node: its kind as named in the schema, the numbers of its tensors (-1 if omitted); ``inner`` are those that
-    only state the scales of its inner sums.
+    """A node.
+
+    op_type          its kind as named in the schema
+    inputs, outputs  the numbers of its tensors; -1 if omitted
+    options          its options by name
+    inner            the numbers of the tensors that only state the scales of its inner sums
     """
 
     op_type: str

@@ -119,8 +119,9 @@ def _declared_input(tensor: Tensor, name: str, sized: bool) -> DeclaredInput:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> tuple[int | str, ...]:
-    """Return sizes, with names for open ones. Unless the caller sets it, an open batch (the first of several axes) is
-    1 as in LiteRT.
+    """Return sizes, with names for open ones.
+
+    Unless the caller sets it, an open batch (the first of several axes) is 1 as in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
     symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}

@@ -1,5 +1,6 @@
-"""Tensors that grow by a frame in each step of a loop, ``y = torch.cat([y, frame], 1)``, and first frames that are
-written before a loop, ``y[:, 0] = x[:, 0]``.
+"""Tensors that grow by a frame in each step of a loop, ``y = torch.cat([y, frame], 1)``.
+
+Also first frames that are written before a loop, ``y[:, 0] = x[:, 0]``.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 # pyright: basic
-"""Interpolation that streams: linear, or by exact positions, as one node of ONNX, where PyTorch's exporter looks frames
-up one by one.
+"""Interpolation that streams: linear, or by exact positions, as one node of ONNX.
 
+PyTorch's exporter looks frames up one by one.
 Frames that are left out are a slice, where the exporter fails.
 """
 

@@ -383,8 +383,9 @@ def test_a_drift_in_a_sum_over_a_long_stream_is_found() -> None:
 def test_phases_that_rounding_decides_are_equal(
     points: int, seed: int, lengths: tuple[int, ...] | None
 ) -> None:
-    """A mirrored first frame is real, so rounding chooses the sign of half of its phases, which are pi; some imaginary
-    parts of short transforms cancel exactly in one order of their terms.
+    """A mirrored first frame is real, so rounding chooses the sign of half of its phases, which are pi.
+
+    Some imaginary parts of short transforms cancel exactly in one order of their terms.
     """
     polar = pulse.front.stft(points, points // 2, window="hann", parts="polar")
     assert pulse.verify(polar, seed=seed, lengths=lengths).equal

@@ -1,5 +1,6 @@
-"""All that is accepted in a long life is played, every frame is accounted for, the sound at the end is where it
-belongs, and neither threads, descriptors nor memory grow.
+"""All that is accepted in a long life is played, and every frame is accounted for.
+
+The sound at the end is where it belongs, and neither threads, descriptors nor memory grow.
 """
 
 from pathlib import Path

@@ -127,10 +127,10 @@ class PackedProductFields(ProductFields):
 
 
 class ProductRow(PackedProductFields):
-    """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
-    of ``epilogue``.
+    """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32.
 
-    W is from ``pack_product``; int8 weights are ``W * scales``. It is read once per four rows.
+    Then the steps of ``epilogue``. W is from ``pack_product``; int8 weights are ``W * scales``. It is read once per
+    four rows.
     """
 
     epilogue: Epilogue

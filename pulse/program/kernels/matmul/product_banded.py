@@ -93,10 +93,9 @@ class BandedFields(WindowFields):
 
 
 class ProductBandedRow(BandedFields):
-    """y[rows_y[m] + n] = bias[n] + sum_k x[rows_x[m] + taps[0] + k] * W[k, n] over the band of n; then the steps of
-    ``epilogue``.
+    """y[rows_y[m] + n] = bias[n] + sum_k x[rows_x[m] + taps[0] + k] * W[k, n] over the band of n.
 
-    W has the weights of ``Bands`` of 16 columns.
+    Then the steps of ``epilogue``. W has the weights of ``Bands`` of 16 columns.
     """
 
     W: Operand = reads("f32", "inputs", LANES)

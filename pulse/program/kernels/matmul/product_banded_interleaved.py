@@ -20,8 +20,9 @@ from pulse.program.kernels.matmul.product_interleaved import (
 
 
 class InterleavedProductBandedRow(BandedFields):
-    """A ``ProductBandedRow`` of sixteen streams. W has the weights of ``Bands`` of four columns; the bias is padded to
-    whole blocks of columns.
+    """A ``ProductBandedRow`` of sixteen streams.
+
+    W has the weights of ``Bands`` of four columns; the bias is padded to whole blocks of columns.
     """
 
     W: Operand = reads("f32", "inputs", COLUMNS)

@@ -219,11 +219,10 @@ def packed_codes_size(elements: int, columns: int) -> int:
 
 
 class ProductOfCodesRow(ProductFields):
-    """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * row_scale[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32;
-    then the steps of ``epilogue``.
+    """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * row_scale[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32.
 
-    c * row_scale are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_activations``), or as
-    bf16, without row_scale and scales; W is from ``pack_codes``.
+    Then the steps of ``epilogue``. c * row_scale are the elements of x at rows_x[m] + taps[t] as int8 codes
+    (``pulse.ops.quantize_activations``), or as bf16, without row_scale and scales; W is from ``pack_codes``.
     """
 
     rounds_activations = True

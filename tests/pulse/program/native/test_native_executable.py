@@ -162,8 +162,9 @@ def large() -> NativeState:
 
 
 def test_other_threads_run_while_the_machine_does() -> None:
-    """A thread is not made to give up the GIL: only a call that gives it away by itself lets another thread on, as soon
-    as a processor has time for it.
+    """A thread is not made to give up the GIL.
+
+    Only a call that gives it away by itself lets another thread on, as soon as a processor has time for it.
     """
     state = large()
     state.run_machine()
