@@ -211,16 +211,11 @@ def through_python() -> None:
         assert "sounddevice" not in sys.modules
         player = Player(JACK, JACK, native=False)
         stream = player.stream
-        assert not stream.native
         assert stream.note is not None
         assert "Python" in stream.note
-        assert stream.active
-        assert stream.rate_hz == 48000
-        assert stream.block_frames == 480
         assert player.words[TIMED] == player.words[CALLS]
         player.words[END_AT] = player.words[CALLS] + 5
         assert becomes_true(lambda: player.finished == 1)
-        assert becomes_true(lambda: not stream.active)
         assert stream.stop(30.0)
         assert stream.stop(30.0)
         _only_one_side(player)

@@ -51,9 +51,7 @@ def test_devices_are_described(host: PortAudio) -> None:
 
 def test_an_open_stream_describes_itself_and_waits(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     stream = host.open(request(counters(), *ends))
-    assert (stream.native, stream.note) == (True, None)
-    assert (stream.active, stream.callbacks) == (False, 0)
-    assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
+    assert (stream.active, stream.note) == (False, None)
     assert 0 <= stream.input_latency_s < 0.1
     assert 0 < stream.output_latency_s < 0.1
     assert stream.stop(2.0)
@@ -67,7 +65,6 @@ def test_a_stream_is_active_from_its_start_to_its_stop(
     stream.start()
     assert becomes_true(lambda: words[CALLS] >= 10)
     assert (stream.active, stream.is_lost) == (True, False)
-    assert stream.cpu_load >= 0
     assert stream.stop(2.0)
     assert (stream.active, stream.is_lost) == (False, False)
 
@@ -81,7 +78,7 @@ def test_each_call_of_a_stream_has_a_block_and_its_time(
     assert becomes_true(lambda: words[CALLS] >= 10)
     assert stream.stop(2.0)
     assert words[FRAMES] == BLOCK * words[CALLS]
-    assert words[TIMED] == words[CALLS] == stream.callbacks
+    assert words[TIMED] == words[CALLS]
 
 
 def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:

@@ -17,15 +17,10 @@ _given_up: list["NativeStream"] = []
 
 
 class NativeStream(NotCopyable):
-    """An open stream; see ``host.DeviceStream``.
-
-    block_frames, rate_hz  the device's block size and rate; blocks may have any size if block_frames is 0
-    Raises                 DeviceError: the device cannot be opened
-    """
+    """An open stream; see ``host.DeviceStream``. Raises DeviceError: the device cannot be opened."""
 
     copy_error_reason = "it has a device; open another one"
 
-    native = True
     note: str | None = None
     in_callback = False
 
@@ -45,8 +40,6 @@ class NativeStream(NotCopyable):
         info = system.library.GetStreamInfo(self._handle).contents
         self.input_latency_s: float = info.input_s
         self.output_latency_s: float = info.output_s
-        self.rate_hz: float = info.rate_hz
-        self.block_frames = request.block_frames
 
     def _end(self, user: int | None) -> None:
         self._finished = True
@@ -61,19 +54,9 @@ class NativeStream(NotCopyable):
         self._started = True
 
     @property
-    def callbacks(self) -> int:
-        """The number of calls of the device."""
-        return self._gate.callbacks
-
-    @property
     def active(self) -> bool:
         """Whether the device reports that it runs."""
         return not self.closed and self._system.library.IsStreamActive(self._handle) == 1
-
-    @property
-    def cpu_load(self) -> float:
-        """The fraction of time spent in callbacks, as reported by the device."""
-        return 0.0 if self.closed else self._system.library.GetStreamCpuLoad(self._handle)
 
     @property
     def is_lost(self) -> bool:
@@ -85,7 +68,7 @@ class NativeStream(NotCopyable):
         """Stop the callbacks and release the device, once.
 
         Returns False if that takes longer than the limit, or would hang: the device is then left as it is. On return,
-        no new callback enters the pipeline; if one is still ``inside``, the result is False, too.
+        no new callback enters the pipeline; if one has not returned (``in_callback``), the result is False, too.
         """
         if self.closed:
             return True

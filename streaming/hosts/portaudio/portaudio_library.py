@@ -106,7 +106,6 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "StopStream": (c_int, (c_void_p,)),
     "CloseStream": (c_int, (c_void_p,)),
     "IsStreamActive": (c_int, (c_void_p,)),
-    "GetStreamCpuLoad": (c_double, (c_void_p,)),
 }
 """Name without ``Pa_`` -> result and arguments."""
 

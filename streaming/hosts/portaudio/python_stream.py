@@ -64,7 +64,6 @@ class PythonStream(NotCopyable):
 
     copy_error_reason = "it has a device; open another one"
 
-    native = False
     note: str | None = PYTHON_NOTE
     in_callback = False
 
@@ -107,8 +106,6 @@ class PythonStream(NotCopyable):
         latency = self._stream.latency
         self.input_latency_s = latency[0] if len(kinds) == 2 else latency if kinds == ["input"] else 0.0
         self.output_latency_s = latency[1] if len(kinds) == 2 else latency if kinds == ["output"] else 0.0
-        self.rate_hz: float = self._stream.samplerate
-        self.block_frames = request.block_frames
 
     def _process_both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
         self._process(_address(source), _address(target), frames, clock, flags)
@@ -141,21 +138,6 @@ class PythonStream(NotCopyable):
     def start(self) -> None:
         """Start the callbacks. Raises DeviceError: the device does not start."""
         self._call_bounded(self._stream.start, "does not start")
-
-    @property
-    def callbacks(self) -> int:
-        """The number of calls of the device."""
-        return self._gate.callbacks
-
-    @property
-    def active(self) -> bool:
-        """Whether the device reports that it runs."""
-        return not self.closed and self._stream.active
-
-    @property
-    def cpu_load(self) -> float:
-        """The fraction of time spent in callbacks, as reported by the device."""
-        return 0.0 if self.closed else self._stream.cpu_load
 
     def stop(self, limit_s: float) -> bool:
         """Stop the callbacks and release the device, once. Returns False if that takes longer than the limit."""
