@@ -30,7 +30,6 @@ class PartialFile(NotCopyable):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.temporary_path = create_temporary_file(path)
-        """Its temporary path."""
         self._file = FileIO(self.temporary_path, "r+b")
         self._size = 0
 

@@ -20,7 +20,9 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 
 POLL_S = 0.0005
-GRACE_S = 0.05
+"""Seconds between two looks at the calls inside."""
+MIN_SHUT_TIMEOUT_S = 0.05
+"""``shut`` waits at least this long for calls inside."""
 
 
 class GateBlock(Struct):
@@ -95,10 +97,10 @@ class Gate(NotCopyable):
     def shut(self, limit_s: float) -> bool:
         """Refuse further calls; return whether all calls inside have ended, so that memory may be freed.
 
-        limit_s  the time to wait for them; at least ``GRACE_S``
+        limit_s  the time to wait for them; at least ``MIN_SHUT_TIMEOUT_S``
         """
         shut.call(self.address)
-        until = time.monotonic() + max(limit_s, GRACE_S)
+        until = time.monotonic() + max(limit_s, MIN_SHUT_TIMEOUT_S)
         while self._fields.entered != self._fields.left:
             if time.monotonic() >= until:
                 return False

@@ -16,7 +16,7 @@ MAX_NUMBER = 1 << 63
 
 
 class MisfitError(Exception):
-    """A value is not as expected; ``place`` is the path to it."""
+    """A value is not as expected; ``path`` leads to it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -10,7 +10,7 @@ from streaming.live.virtual_clock import VirtualClockHost
 from streaming.native.control_block import control_at
 
 SECOND_NS = 1_000_000_000
-"""In nanoseconds."""
+"""One second."""
 
 
 @dataclass
