@@ -106,13 +106,13 @@ class Pipeline(NotCopyable):
             self.stream_count * len(inputs),
             self.stream_count * (len(sound.channels) if sound else 0),
         )
-        self.schedule = self.resamplers.timing.plan_delay(
+        self.planned_delay = self.resamplers.timing.plan_delay(
             engine_config.headroom_s, engine_config.engine == "worker", stream_config.two_clocks
         )
         self.memory = PipelineMemory(
             stream_config,
             engine_config,
-            self.schedule,
+            self.planned_delay,
             self.resamplers,
             self._instances,
             self.model_delay_frames,
@@ -171,9 +171,9 @@ class Pipeline(NotCopyable):
     @property
     def delay_s(self) -> float:
         """The time in seconds between a sample's arrival and its playback, the device's own latency excluded."""
-        preroll, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
-        waited = self.schedule.frames - self.schedule.preroll_device_frames
-        return waited / self.stream_config.rate_out_hz + (preroll + self.model_delay_frames) / rate
+        preroll, rate = self.planned_delay.preroll_model_frames, self.stream_config.rate_hz
+        played_later = self.planned_delay.frames - self.planned_delay.preroll_device_frames
+        return played_later / self.stream_config.rate_out_hz + (preroll + self.model_delay_frames) / rate
 
     @property
     def delay_frames(self) -> int:

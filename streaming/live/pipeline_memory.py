@@ -70,12 +70,12 @@ class PipelineMemory(NotCopyable):
         self,
         config: StreamConfig,
         engine_config: EngineConfig,
-        schedule: PlannedDelay,
+        planned_delay: PlannedDelay,
         resamplers: Resamplers,
         instances: Instances,
         model_delay_frames: int,
     ) -> None:
-        self._config, self._engine_config, self._schedule = config, engine_config, schedule
+        self._config, self._engine_config, self._planned_delay = config, engine_config, planned_delay
         self._resamplers, self._instances, self._streams = resamplers, instances, len(instances.states)
         self._pulse, self._model_delay_frames = instances.program.pulse, model_delay_frames
         self.control_block = ControlBlock.new()
@@ -85,7 +85,7 @@ class PipelineMemory(NotCopyable):
         max_output_frames = pulse_out + (pulse_out // 100 + 2 if resamplers.outputs else 0)
         in_frames = ring_frames(config.rate_in_hz, 4 * config.block_frames)
         out_frames = ring_frames(
-            config.rate_out_hz, 4 * (max_output_frames + schedule.frames + config.block_frames)
+            config.rate_out_hz, 4 * (max_output_frames + planned_delay.frames + config.block_frames)
         )
         self.input_ring = self._floats(in_frames, config.channels_in)
         self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
@@ -139,7 +139,7 @@ class PipelineMemory(NotCopyable):
             MIN_ARRIVAL_TIMES,
             next_power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES)),
         )
-        begins_with = self._schedule.frames - self._schedule.preroll_device_frames
+        begins_with = self._planned_delay.frames - self._planned_delay.preroll_device_frames
         control = self.control_block
         control.in_ring = self.input_ring.ctypes.data
         control.in_ring_frames = len(self.input_ring)
@@ -157,7 +157,7 @@ class PipelineMemory(NotCopyable):
         control.output_bytes = self._instances.output_bytes
 
     def _set_up_pace(self, pulse_out: int) -> None:
-        config, headroom, control = self._config, self._schedule.headroom_frames, self.control_block
+        config, headroom, control = self._config, self._planned_delay.headroom_frames, self.control_block
         block = config.block_frames or pulse_out
         control.block_frames = block
         control.block_ns = round(block / config.rate_out_hz * 1e9)
@@ -170,7 +170,7 @@ class PipelineMemory(NotCopyable):
         self._set_up_inputs()
         self._set_up_outputs()
         control.instances = self._instances.address
-        control.filled_frames, control.gains = self._schedule.preroll_model_frames, self.gains.address
+        control.filled_frames, control.gains = self._planned_delay.preroll_model_frames, self.gains.address
         control.piece_frames = self._resamplers.largest
         control.scratch = self._floats(self._resamplers.largest).ctypes.data
 
@@ -223,7 +223,7 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_drift(self) -> None:
         drift = self._keep(Drift.new())
-        drift.delay_frames = drift.target_frames = self._schedule.frames - self._resamplers.held_frames
+        drift.delay_frames = drift.target_frames = self._planned_delay.frames - self._resamplers.held_frames
         self.control_block.drift = drift.address
 
 

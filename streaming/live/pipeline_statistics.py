@@ -85,13 +85,13 @@ class PipelineStatistics:
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> DelayBreakdown:
     """Return the end-to-end delay, the pipeline's part counted in frames."""
-    schedule, rate = pipeline.schedule, pipeline.stream_config.rate_out_hz
+    planned, rate = pipeline.planned_delay, pipeline.stream_config.rate_out_hz
     added_frames = added_delay_frames(pipeline.control_block)
     return DelayBreakdown(
         device_in_s=device_in_s,
-        reblocking_s=schedule.reblocking_frames / rate,
-        resampling_s=schedule.resampling_frames / rate,
-        headroom_s=(schedule.headroom_frames + added_frames) / rate
+        reblocking_s=planned.reblocking_frames / rate,
+        resampling_s=planned.resampling_frames / rate,
+        headroom_s=(planned.headroom_frames + added_frames) / rate
         if pipeline.stream_config.channels_out
         else 0.0,
         model_s=pipeline.model_delay_frames / pipeline.stream_config.rate_hz,

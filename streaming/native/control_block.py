@@ -128,7 +128,7 @@ class ControlBlock(Struct):
     anchor                 ``frames_in`` at the restart: until more arrive, silence is played and nothing counted
     anchor_position        position in the input ring of the first of these frames
     frames_before_restart  delay from underruns that the last restart of a device removed
-    frames_cut             frames that were skipped so that the output has the agreed delay
+    frames_cut             frames that were skipped so that the output has the planned delay
     longest_block_frames   the longest block so far
     delay_growth_frames    silence that was added to the delay since the start, see ``planned_block_frames``
 

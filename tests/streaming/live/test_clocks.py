@@ -102,13 +102,13 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy: str) -> N
     sound = np.convolve(normal_noise(seconds * RATE), kernel, "same").astype(np.float32)
     x = np.stack([sound, sound], 1)
     with runs(cached_program(), device=separate_devices(), policy=policy) as (host, live):
-        agreed = live.delay.frames
+        planned = live.delay.frames
         played = [host.run(x[: 5 * RATE])]
         host.stall(0.3)
         played.append(host.run(x[5 * RATE :]))
         reported, silent = live.delay.frames, live.statistics().counters.frames_silent
     assert silent > 0.2 * RATE
-    assert reported == agreed + (silent if policy == "wait" else 0)
+    assert reported == planned + (silent if policy == "wait" else 0)
     output = np.concatenate(played)[:, 0]
     for second in (10, 20, 29):
         start = second * RATE

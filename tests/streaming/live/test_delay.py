@@ -1,4 +1,4 @@
-"""The agreed delay is the smallest with which nothing is silent."""
+"""The planned delay is the smallest with which nothing is silent."""
 
 from dataclasses import replace
 from math import ceil, gcd, lcm
@@ -39,15 +39,14 @@ def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None
 
 def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     """Silence that a pipeline needs at the start, found by going through its blocks one by one."""
-    most = filled = frames_out = 0
-    filled = lead
+    silence_frames = 0
     for k in range(1, blocks + 1):
         arrived = k * timing.block_frames
         outputs = max(ceil((arrived - timing.ahead_in_frames) * timing.rate_hz / timing.rate_in_hz), 0)
         filled = (outputs + lead) // timing.pulse_frames * timing.pulse_frames
         frames_out = max(ceil((filled - timing.ahead_out_frames) * timing.rate_out_hz / timing.rate_hz), 0)
-        most = max(most, arrived - frames_out)
-    return most
+        silence_frames = max(silence_frames, arrived - frames_out)
+    return silence_frames
 
 
 @settings(max_examples=150, deadline=None)
@@ -89,10 +88,10 @@ def count_silent_frames(rate: int, pulse: int, block: int, **options: float | st
     frames = 3 * rate // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
-        played, waited = host.run(normal_noise(frames)), live.pipeline.schedule
+        played, planned = host.run(normal_noise(frames)), live.pipeline.planned_delay
         frames_silent = live.statistics().counters.frames_silent
     if not frames_silent:
-        assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling_frames
+        assert np.flatnonzero(played)[0] >= planned.frames - 3 * planned.resampling_frames
     return frames_silent
 
 
@@ -115,11 +114,11 @@ def test_one_frame_less_is_not_enough(
     rate: int, pulse: int, block: int, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
-    agreed = Timing.plan_delay
+    plan_delay = Timing.plan_delay
 
     def less(*arguments):
-        settings = agreed(*arguments)
-        return replace(settings, reblocking_frames=settings.reblocking_frames - 1)
+        planned = plan_delay(*arguments)
+        return replace(planned, reblocking_frames=planned.reblocking_frames - 1)
 
     monkeypatch.setattr(Timing, "plan_delay", less)
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) > 0

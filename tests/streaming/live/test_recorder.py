@@ -252,10 +252,10 @@ def test_an_interrupted_close_still_completes_both_files(
     x = normal_noise(RATE // 2, 1)
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
-    closes, goes_on = AudioWriter.close, threading.Event()
+    closes, continues = AudioWriter.close, threading.Event()
 
     def slow(writer):
-        goes_on.wait(60)
+        continues.wait(60)
         closes(writer)
 
     def interrupt(_):
@@ -271,7 +271,7 @@ def test_an_interrupted_close_still_completes_both_files(
             waiting.setattr(threading.Thread, "join", interrupt)
             recorder.close()
         assert not paths[0].exists()
-        goes_on.set()
+        continues.set()
     recorded, _ = read_sounds(paths)
     np.testing.assert_array_equal(recorded[: len(x)], x)
     assert not recorder.problems

@@ -110,5 +110,5 @@ def test_the_number_of_pulses_follows_from_the_rates() -> None:
         pulses = live.statistics().counters.pulses
         frames_in = (
             44100 * 10 - pipeline.resamplers.inputs[0].delay_frames
-        ) * 160 / 441 + pipeline.schedule.preroll_model_frames
+        ) * 160 / 441 + pipeline.planned_delay.preroll_model_frames
         assert pulses == int(np.ceil(frames_in)) // 160

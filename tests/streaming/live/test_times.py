@@ -153,9 +153,9 @@ def test_the_latency_of_devices_is_part_of_the_delay(is_separate: bool) -> None:
         devices.append(VirtualDevice("other", 0, 1, RATE, **latencies))
     with runs(cached_program(), device=devices) as (host, live):
         for _ in range(2):
-            delay, schedule = live.delay, live.pipeline.schedule
+            delay, planned = live.delay, live.pipeline.planned_delay
             assert (delay.device_in_s, delay.device_out_s) == pytest.approx((0.012, 0.02))
-            assert delay.total_s == pytest.approx(0.032 + schedule.frames / RATE)
+            assert delay.total_s == pytest.approx(0.032 + planned.frames / RATE)
             host.run(normal_noise(5 * BLOCK, 1))
 
 

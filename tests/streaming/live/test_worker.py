@@ -184,7 +184,7 @@ def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch: pytest.Monke
 
 def test_a_stop_of_a_worker_has_a_timeout() -> None:
     """While a pulse does not end, the thread lives on and ``stop`` returns False."""
-    compiled, holds, goes_on = (
+    compiled, holds, continues = (
         cached_program(sum_model, backend="numpy"),
         threading.Event(),
         threading.Event(),
@@ -194,7 +194,7 @@ def test_a_stop_of_a_worker_has_a_timeout() -> None:
 
     def hold(slots):
         holds.set()
-        goes_on.wait()
+        continues.wait()
 
     pipeline.instances.run = hold
     worker.start()
@@ -202,6 +202,6 @@ def test_a_stop_of_a_worker_has_a_timeout() -> None:
     assert holds.wait(60)
     assert not worker.stop(0.02)
     assert worker.alive
-    goes_on.set()
+    continues.set()
     assert worker.stop(60)
     pipeline.close()
