@@ -72,9 +72,9 @@ def test_streamed_cases_agree_with_offline(case: dict[str, Any] | None) -> None:
     path, typed = load_case(case)
     assert case is not None
     model = typed.declutter().pulsify(pulse=case["pulse"])
-    most = case["expect"].get("delay_at_most")
-    if most is not None:
-        assert model.outputs[0].delay <= most
+    max_delay = case["expect"].get("delay_at_most")
+    if max_delay is not None:
+        assert model.outputs[0].delay <= max_delay
     reference = offline(path, case)
     programs = [compile_model(model, backend) for backend in BACKENDS]
     for length in case["lengths"]:

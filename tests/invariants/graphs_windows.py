@@ -25,9 +25,9 @@ def scale_channels(builder: Builder, x: OutletId) -> OutletId:
     return builder.add(Elementwise(kind), *pair)
 
 
-def _pads(builder: Builder, most: int) -> Pads:
+def _pads(builder: Builder, max_pad: int) -> Pads:
     return (
-        ((TDim.of(builder.small(0, most)), TDim.of(builder.small(0, most))),)
+        ((TDim.of(builder.small(0, max_pad)), TDim.of(builder.small(0, max_pad))),)
         if builder.chance()
         else no_pads(1)
     )

@@ -10,6 +10,7 @@ MAX_TEST_NAME = 60
 """Maximum number of characters in the name of a test."""
 VAGUE = {
     "own",
+    "agreed",
     "asked",
     "each",
     "found",
@@ -18,6 +19,7 @@ VAGUE = {
     "had",
     "heard",
     "made",
+    "most",
     "said",
     "seen",
     "thing",

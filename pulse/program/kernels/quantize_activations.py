@@ -41,14 +41,14 @@ ROW_FLOATS = MAX_ROW_ELEMENTS // 2 + LANES
 @device
 def scale_of_row(x: Pointer, K: int) -> tuple[float, float]:
     """Return the value of one code of the row, and its inverse; 0, 0 for a tiny row; NaN, 0 if not finite."""
-    most, other, k = vzero(), vzero(), 0
+    magnitudes, others, k = vzero(), vzero(), 0
     while k + 2 * LANES <= K:
-        most, other = vmax(most, vabs(vload(x, k))), vmax(other, vabs(vload(x, k + LANES)))
+        magnitudes, others = vmax(magnitudes, vabs(vload(x, k))), vmax(others, vabs(vload(x, k + LANES)))
         k += 2 * LANES
     while k < K:
-        most = vmax(most, vabs(vload_part(x, k, K - k)))
+        magnitudes = vmax(magnitudes, vabs(vload_part(x, k, K - k)))
         k += LANES
-    largest = float(vmax_across(vmax(most, other)))
+    largest = float(vmax_across(vmax(magnitudes, others)))
     if largest - largest != 0.0:
         return np.nan, 0.0
     if largest < MIN_MAGNITUDE:

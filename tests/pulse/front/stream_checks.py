@@ -78,13 +78,13 @@ def _in_blocks(session: Session, feeds: Mapping[str, Array]) -> dict[str, Array]
     """Everything, in blocks of uneven sizes."""
     rng = np.random.default_rng(1)
     axes = {port.name: port.axis or 0 for port in session.program.inputs}
-    most = max(array.shape[axes[name]] for name, array in feeds.items())
+    max_frames = max(array.shape[axes[name]] for name, array in feeds.items())
     pieces: list[dict[str, Array]] = []
     starts = dict.fromkeys(feeds, 0)
     while any(starts[name] < array.shape[axes[name]] for name, array in feeds.items()):
         block: dict[str, Array] = {}
         for name, array in feeds.items():
-            size = int(rng.integers(0, max(2, most // 7)))
+            size = int(rng.integers(0, max(2, max_frames // 7)))
             block[name] = np.take(
                 array, range(starts[name], min(starts[name] + size, array.shape[axes[name]])), axes[name]
             )

@@ -134,8 +134,12 @@ def test_delays_of_random_lengths_suffice_and_are_mostly_minimal(seeds: range) -
             continue
         reached["grows"] += never_shrinks(length, symbol)
         smallest = lag(length, Fraction(1), symbol, pulse_frames)
-        most = length.bounds()[1]
-        unsure = [index for index in range(0, 6000, pulse_frames) if most is None or frames[index] < most]
+        max_frames = length.bounds()[1]
+        unsure = [
+            index
+            for index in range(0, 6000, pulse_frames)
+            if max_frames is None or frames[index] < max_frames
+        ]
         late = max((index - frames[index] for index in unsure), default=None)
         if smallest is None:
             reached["no delay suffices" if length.slope(symbol) != 1 else "not proved"] += 1

@@ -38,8 +38,8 @@ class Chain:
     def stride(self) -> int:
         return self.small(1, 2) if self.rate() >= 1 else 1
 
-    def pads(self, most: int) -> tuple[int, int]:
-        return (self.small(0, most), self.small(0, most)) if self.small(0, 1) else (0, 0)
+    def pads(self, max_pad: int) -> tuple[int, int]:
+        return (self.small(0, max_pad), self.small(0, max_pad)) if self.small(0, 1) else (0, 0)
 
     def grow(self, step: str) -> None:
         before = self.rate()

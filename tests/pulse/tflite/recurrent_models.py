@@ -78,13 +78,13 @@ def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> 
 
 
 def unfused_layer(
-    frames: int = -1, first: int = 0, inclusive: bool = False, most: int | None = None
+    frames: int = -1, first: int = 0, inclusive: bool = False, max_frames: int | None = None
 ) -> bytes:
     """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results.
 
-    first      the first frame; the results before it are 0
-    inclusive  the limit is the last frame instead of the length
-    most       another limit; the results from there on are 0
+    first       the first frame; the results before it are 0
+    inclusive   the limit is the last frame instead of the length
+    max_frames  another limit; the results from there on are 0
     """
     cond, body = SubgraphBuilder("cond"), SubgraphBuilder("body")
     shapes = {
@@ -101,7 +101,7 @@ def unfused_layer(
 
     p = ports(cond)
     comparison = ("LESS_EQUAL", "LessEqualOptions") if inclusive else ("LESS", "LessOptions")
-    limits = [p["limit"]] + ([] if most is None else [cond.constant(np.int32(most))])
+    limits = [p["limit"]] + ([] if max_frames is None else [cond.constant(np.int32(max_frames))])
     parts = [
         cond.result(comparison[0], [p["time"], limit], (), comparison[1], dtype="bool") for limit in limits
     ]

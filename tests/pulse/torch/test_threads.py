@@ -82,9 +82,9 @@ def test_layers_of_other_threads_compute_during_an_export() -> None:
     module = Meanwhile(lambda: results.append(in_thread(compute)))
     model = pulse.from_torch(module, torch.randn(1, 20, 3), dynamic={"x": {1: "T"}})
     assert results
-    for result, half, count, most in results:
+    for result, half, count, largest in results:
         assert torch.equal(result, expected)
-        assert (half, count, most) == (3, 1, 5)
+        assert (half, count, largest) == (3, 1, 5)
     assert len(model.analyse().outputs) == 1
 
 

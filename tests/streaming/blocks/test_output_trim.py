@@ -47,8 +47,8 @@ def test_frames_begin_after_the_delay_and_stop_at_the_end(
         while trim.pulses < steps:
             if trim.pulses == whole_pulses:
                 trim.end = length
-            most = (whole_pulses if trim.end is None else steps) - trim.pulses
-            count = int(rng.integers(1, most + 1))
+            max_count = (whole_pulses if trim.end is None else steps) - trim.pulses
+            count = int(rng.integers(1, max_count + 1))
             ready = trim.take(iter(results[trim.pulses : trim.pulses + count]), count)
             for name, frames in ready.items():
                 pieces[name].append(frames)

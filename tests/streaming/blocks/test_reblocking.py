@@ -37,7 +37,7 @@ def test_pulses_and_waiting_frames_are_slices_of_the_whole(rng: np.random.Genera
         for _ in range(BLOCKS):
             block = next_noise(rng, *queue.shape(int(rng.integers(0, 3 * PULSE))))
             whole = np.concatenate([whole, block], axis)
-            waited = queue.pending_frames
+            pending = queue.pending_frames
             queue.feed(block)
             ready = queue.pending_frames // PULSE
             while ready and rng.integers(4):
@@ -45,7 +45,7 @@ def test_pulses_and_waiting_frames_are_slices_of_the_whole(rng: np.random.Genera
                 expected = slice_of(whole, axis, taken, taken + pulses * PULSE)
                 np.testing.assert_array_equal(queue.take(pulses), expected)
                 counts["pulses"] += pulses
-                counts["pulses of several blocks"] += waited % PULSE > 0
+                counts["pulses of several blocks"] += pending % PULSE > 0
                 ready, taken = ready - pulses, taken + pulses * PULSE
             queue.keep()
             block[:] = np.nan

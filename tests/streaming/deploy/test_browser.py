@@ -89,7 +89,7 @@ BLOCKS = """async ([sound, rate, rounds]) => {
     onmessage = ({ data: [module, given, rate, rounds] }) => {
       const sound = new Sound(module, rate), input = new Float32Array(given), took = [], made = [];
       const { memory } = sound.instance.exports, bytes = memory.buffer.byteLength;
-      let most = 0;
+      let maxPulses = 0;
       for (let round = 0; round < rounds; ++round) {
         const output = new Float32Array(input.length);
         sound.reset();
@@ -99,14 +99,15 @@ BLOCKS = """async ([sound, rate, rounds]) => {
           const began = performance.now();
           sound.process(block, place, 128, () => ++pulses);
           took.push(performance.now() - began);
-          most = Math.max(most, pulses);
+          maxPulses = Math.max(maxPulses, pulses);
         }
         made.push(output);
       }
       took.sort((a, b) => a - b);
       const part = (share) => Math.round(1000 * took[Math.floor(share * took.length)]);
       postMessage({
-        most, grown: memory.buffer.byteLength - bytes, loudest: made[0].reduce((a, b) => Math.max(a, Math.abs(b)), 0),
+        maxPulses, grown: memory.buffer.byteLength - bytes,
+        loudest: made[0].reduce((a, b) => Math.max(a, Math.abs(b)), 0),
         same: made.every((output) => output.every((value, at) => Object.is(value, made[0][at]))),
         p50_us: part(0.5), p99_us: part(0.99),
       });
@@ -223,7 +224,7 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
         figures = page.evaluate(BLOCKS, [quiet_noise(900 * QUANTUM).tolist(), rate_hz, 3])
     print(name, rate_hz, figures)
     frames_of_block = math.ceil(QUANTUM * RATE_HZ / rate_hz)
-    assert figures["most"] == math.ceil(frames_of_block / program.pulse)
+    assert figures["maxPulses"] == math.ceil(frames_of_block / program.pulse)
     assert figures["grown"] == 0
     assert figures["same"]
     assert figures["loudest"] > 0.001

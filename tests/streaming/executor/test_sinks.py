@@ -154,13 +154,13 @@ async def test_many_small_pieces_wait_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, frame: tuple[int, int]
 ) -> None:
     """The pieces have values or none."""
-    count, most = 20_000, 0
+    count, max_pieces = 20_000, 0
     take = sinks.PendingArrays.take
 
     def count_pieces(waiting):
-        nonlocal most
+        nonlocal max_pieces
         pieces = take(waiting)
-        most = max(most, len(pieces))
+        max_pieces = max(max_pieces, len(pieces))
         return pieces
 
     monkeypatch.setattr(sinks.PendingArrays, "take", count_pieces)
@@ -168,7 +168,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
     async with sink.open(named_program("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):
             await write({"y": np.zeros(frame, np.float32)})
-    assert 0 < most <= 1000
+    assert 0 < max_pieces <= 1000
     assert (tmp_path / path).exists()
 
 

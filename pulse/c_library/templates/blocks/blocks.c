@@ -146,16 +146,16 @@ static int64_t floor_div(int64_t a, int64_t b) { return -ceil_div(-a, b); }
 static int64_t longest_wait(int rate_hz, int pulse, int block, int ahead_in, int ahead_out, int preroll) {
   const int64_t host = rate_hz, hz = RATE_HZ;
   const int64_t period = host * pulse / gcd(host * pulse, hz), step = gcd(block, period);
-  int64_t arrived, most = 0;
+  int64_t arrived, wait = 0;
   if (rate_hz == RATE_HZ) return pulse - gcd(pulse, block);
   if (period / step > MAX_PERIOD) /* a bound */
     return 1 + floor_div(ahead_in * hz + (pulse - 1 + ahead_out - preroll) * host, hz);
   for (arrived = 0; arrived < period; arrived += step) {
     const int64_t resampled = ceil_div((arrived - ahead_in) * hz, host) + preroll;
     const int64_t ready = ceil_div((floor_div(resampled, pulse) * pulse - ahead_out) * host, hz);
-    if (arrived - ready > most) most = arrived - ready;
+    if (arrived - ready > wait) wait = arrived - ready;
   }
-  return most;
+  return wait;
 }
 
 static const @NAME@_port *port_of(const @NAME@_blocks *blocks, int output) { return blocks->ports + INPUTS + output; }

@@ -89,11 +89,11 @@ def write_digits_of_taps(
 @device
 def largest_magnitude(x: Pointer, K: int) -> float:
     """Return the largest magnitude of the elements that have digits; above ``MAX_MAGNITUDE`` if one is not finite."""
-    most, k, end = vzero(), 0, K & -4
+    magnitudes, k, end = vzero(), 0, K & -4
     while k < end:
-        most = vmax(most, vabs(vload_part(x, k, end - k)))
+        magnitudes = vmax(magnitudes, vabs(vload_part(x, k, end - k)))
         k += LANES
-    largest = float(vmax_across(most))
+    largest = float(vmax_across(magnitudes))
     return largest if largest <= MAX_MAGNITUDE else 2 * MAX_MAGNITUDE
 
 

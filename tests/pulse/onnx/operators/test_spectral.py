@@ -28,14 +28,14 @@ def stft(hop: int, size: int, mode: str | None = None) -> TypedModel:
     return read_onnx(model(nodes, SIGNAL, constants, stream={"x": 1})).analyse().declutter()
 
 
-@pytest.mark.parametrize(("mode", "most"), [(None, 3), ("constant", 1), ("reflect", 5)])
+@pytest.mark.parametrize(("mode", "max_delay"), [(None, 3), ("constant", 1), ("reflect", 5)])
 @pytest.mark.parametrize("pulse", [16, 48])
-def test_frames_stream_exactly(mode: str | None, most: int, pulse: int) -> None:
+def test_frames_stream_exactly(mode: str | None, max_delay: int, pulse: int) -> None:
     """A frame without padding waits for its last sample; padding at the start saves half a frame."""
     typed = stft(16, 64, mode)
     report = verify(typed, pulse=pulse)
     assert report.equal, report.divergence
-    assert report.model.outputs[0].delay <= most
+    assert report.model.outputs[0].delay <= max_delay
     assert report.model.outputs[0].rate.denominator == 16
 
 

@@ -28,9 +28,9 @@ class RunningResults(nn.Module):
 
     def forward(self, x: Any) -> Any:
         smallest, place = torch.cummin(x, -1)
-        most = x.cummax(2)
+        largest = x.cummax(2)
         product = torch.cumprod(0.9 + 0.1 * x, dim=2)
-        return product, smallest, place, most.values, most.indices
+        return product, smallest, place, largest.values, largest.indices
 
 
 class Empty(nn.Module):

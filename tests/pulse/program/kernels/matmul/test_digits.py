@@ -51,9 +51,9 @@ def test_sums_round_less_than_those_of_float32(
         np.float32
     )
     windows = np.concatenate([x[:, tap : tap + K] for tap in taps], axis=1).astype(np.float64)
-    expected, most = windows @ w, np.abs(windows) @ np.abs(w.astype(np.float64))
+    expected, magnitudes = windows @ w, np.abs(windows) @ np.abs(w.astype(np.float64))
     for y in outputs(x, taps, K, w, python=True):
-        assert (np.abs(y - expected) <= 2.0**-22 * most).all()
+        assert (np.abs(y - expected) <= 2.0**-22 * magnitudes).all()
 
 
 @pytest.mark.parametrize("scale", [0.0, 2.0**-100, 2.0**-96, 2.0**110])
