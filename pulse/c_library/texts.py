@@ -50,25 +50,15 @@ def source(contents: LibraryContents, kernels: Mapping[str, str]) -> str:
     return fill("shell.c", contents, parts)
 
 
-def weights_symbol(contents: LibraryContents) -> str:
-    """Return the C symbol of the weights."""
-    return f"{contents.name}_weights"
-
-
-def rows_symbol(contents: LibraryContents) -> str:
-    """Return the C symbol of the rows."""
-    return f"{contents.name}_rows"
-
-
-def initial_symbol(contents: LibraryContents) -> str:
-    """Return the C symbol of the pieces of the first state."""
-    return f"{contents.name}_initial"
+def data_symbol(contents: LibraryContents, name: str) -> str:
+    """Return the C symbol of data: the ``weights``, the ``rows``, or the ``initial`` pieces of the first state."""
+    return f"{contents.name}_{name}"
 
 
 def _weights(contents: LibraryContents) -> str:
     """Return the C source that finds the weights: in the library, or at an address from the caller."""
     if not contents.external_weights:
-        return fill("weights/embedded.c", contents, {"SYMBOL": weights_symbol(contents)})
+        return fill("weights/embedded.c", contents, {"SYMBOL": data_symbol(contents, "weights")})
     weights = contents.program.weights
     return fill(
         "weights/external.c",
@@ -80,12 +70,11 @@ def _weights(contents: LibraryContents) -> str:
 def _data(contents: LibraryContents, kernels: Mapping[str, str]) -> str:
     """Return the C source of numbers, tables, and symbols of other objects."""
     waits, ends = contents.awaited_wires, contents.program.length_registers
-    symbols = {"rows": rows_symbol(contents), "initial": initial_symbol(contents)}
     starts = [0, *accumulate(piece.data.size for piece in contents.pieces)]
     pieces = [(piece.offset, start, piece.data.size) for piece, start in zip(contents.pieces, starts)]
     return "\n".join(
         [
-            *(f"#define {name} {symbol}" for name, symbol in symbols.items()),
+            *(f"#define {name} {data_symbol(contents, name)}" for name in ("rows", "initial")),
             "extern HIDDEN const unsigned char initial[];",
             "extern HIDDEN const int64_t rows[];",
             *(

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pulse.c_library.library_contents import LibraryContents, library_contents
-from pulse.c_library.texts import initial_symbol, rows_symbol, weights_symbol
+from pulse.c_library.texts import data_symbol
 from pulse.errors import CompileError
 from pulse.jit.entries import Callback
 from pulse.jit.language.foreign import c_signature
@@ -121,11 +121,11 @@ def write_objects(contents: LibraryContents, folder: Path) -> None:
             symbols = imported_functions(code.object)
         print(function.name, code.symbol, " ".join(sorted(symbols)), sep="\t")
     constants = {
-        rows_symbol(contents): contents.rows.astype("<i8").tobytes(),
-        initial_symbol(contents): b"".join(piece.data.tobytes() for piece in contents.pieces),
+        data_symbol(contents, "rows"): contents.rows.astype("<i8").tobytes(),
+        data_symbol(contents, "initial"): b"".join(piece.data.tobytes() for piece in contents.pieces),
     }
     if not contents.external_weights:
-        constants[weights_symbol(contents)] = contents.program.weights.tobytes()
+        constants[data_symbol(contents, "weights")] = contents.program.weights.tobytes()
     (folder / CONSTANTS).write_bytes(constants_object(constants))
 
 
