@@ -6,6 +6,9 @@ from typing import Any, cast
 from pulse.errors import LoadError
 from pulse.support.record import record
 
+MAX_OFFSET = 1 << 47
+"""The largest size or stride that a file may state: an address has 48 bits."""
+
 
 @record
 class JsonObject:
@@ -26,15 +29,15 @@ class JsonObject:
             raise self.error(key)
         return value
 
-    def number(self, key: str, low: int = 0, high: int = 1 << 47) -> int:
+    def number(self, key: str, low: int = 0, high: int = MAX_OFFSET) -> int:
         """Return an integer from low to high."""
         return self._number(key, self.values.get(key), low, high)
 
-    def optional_number(self, key: str, low: int = 0, high: int = 1 << 47) -> int | None:
-        """Return an integer from low to high; None if the value is null or missing."""
-        return None if self.values.get(key) is None else self.number(key, low, high)
+    def optional_number(self, key: str, high: int = MAX_OFFSET) -> int | None:
+        """Return an integer from 0 to high; None if the value is null or missing."""
+        return None if self.values.get(key) is None else self.number(key, 0, high)
 
-    def numbers(self, key: str, low: int = 0, high: int = 1 << 47) -> tuple[int, ...]:
+    def numbers(self, key: str, low: int = 0, high: int = MAX_OFFSET) -> tuple[int, ...]:
         """Return a list of integers from low to high."""
         return tuple(self._number(key, value, low, high) for value in self._list(key))
 

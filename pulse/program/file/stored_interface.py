@@ -128,7 +128,7 @@ class _Reading:
         """Read an input or output."""
         name, shape = record.text("name"), record.numbers("shape", 0, 1 << 31)
         dtype = DTYPES.get(record.text("dtype", MAX_LETTERS))
-        axis = record.optional_number("axis", 0, len(shape) - 1)
+        axis = record.optional_number("axis", len(shape) - 1)
         over, under = (*record.numbers("rate", 0, MAX_RATE), 0, 0)[:2]
         if dtype is None or under == 0 or len(shape) > MAX_AXES:
             raise LoadError(

@@ -18,7 +18,7 @@ from pulse.interface import Port
 from pulse.jit.registry import KERNEL_PLUGINS, KERNELS, Kernel
 from pulse.ops.check import Check, Site
 from pulse.program.file.container import Container, open_container
-from pulse.program.file.json_object import JsonObject
+from pulse.program.file.json_object import MAX_OFFSET, JsonObject
 from pulse.program.file.program_file import layout_checksum, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 OWN_KERNELS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
-MAX_OFFSET = 1 << 47
-"""The largest size or stride that a file may state: an address has 48 bits."""
 
 
 class StoredProgram(KernelProgram):
@@ -51,36 +49,38 @@ class StoredProgram(KernelProgram):
 
     def __init__(self, container: Container) -> None:
         """Raises LoadError: the header or a row is not valid, or a kernel is not installed."""
-        record = container.header
-        version = record.text("version")
+        header = container.header
+        version = header.text("version")
         if version != __version__:
             raise LoadError(
                 f"{container.name}: was compiled by pulse {version}, and this is pulse {__version__}: compile the "
                 "model again with pulse compile"
             )
-        model = read_interface(record, record.values.get("chunks"))
-        super().__init__(model, Rounding(record.text("form"), record.text("activations")))
+        model = read_interface(header, header.values.get("chunks"))
+        super().__init__(model, Rounding(header.text("form"), header.text("activations")))
         self.name = container.name
-        self.metadata: dict[str, str] = record.mapping("metadata", str)
-        self.detected = tuple((kind, text) for kind, text in _pairs(record))
-        note = record.optional_child("proof")
+        self.metadata: dict[str, str] = header.mapping("metadata", str)
+        self.detected = tuple((kind, text) for kind, text in _read_detections(header))
+        note = header.optional_child("proof")
         self.proof = None if note is None else ProofNote.read(note)
         self._container = container
-        self._fingerprint = _hex(record)
+        self._fingerprint = _read_fingerprint(header)
         self.weights = container.section("weights")
         self.initial = container.section("initial")
-        self.arena_bytes = record.number("arena_bytes", 1, MAX_OFFSET)
-        self.input_places = _places(record, "input_places", model.inputs)
-        self.output_places = _places(record, "output_places", model.outputs)
+        self.arena_bytes = header.number("arena_bytes", 1)
+        self.input_places = _read_places(header, "input_places", model.inputs)
+        self.output_places = _read_places(header, "output_places", model.outputs)
         self.fetched_places = ()
-        self.length_registers = tuple(_end(end, model.symbol) for end in record.children("length_registers"))
-        self.counters = tuple(map(_counter, record.children("counters")))
-        self.fault_total_offset = record.optional_number("fault_total_offset")
-        self.last_pulse_offset = record.optional_number("last_pulse_offset")
-        self.specialised_kernels = record.texts("specialised_kernels")
-        kernels = [_kernel(kernel) for kernel in record.children("kernels")]
+        self.length_registers = tuple(
+            _read_length_register(end, model.symbol) for end in header.children("length_registers")
+        )
+        self.counters = tuple(map(_read_counter, header.children("counters")))
+        self.fault_total_offset = header.optional_number("fault_total_offset")
+        self.last_pulse_offset = header.optional_number("last_pulse_offset")
+        self.specialised_kernels = header.texts("specialised_kernels")
+        kernels = [_find_kernel(kernel) for kernel in header.children("kernels")]
         self.kernel_names = [kernel.name for kernel in kernels]
-        self.unlinked, self._kernel_of_row = _number_kernels(container, kernels, record.number("rows"))
+        self.unlinked, self._kernel_of_row = _number_kernels(container, kernels, header.number("rows"))
         try:
             require_safe(self)
         except LoadError as error:
@@ -151,64 +151,63 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
 
 
 def _read_again(content: bytes, threads: int) -> StoredProgram:
-    program = read_program(content)
-    return program if threads == 1 else program.with_threads(threads)
+    return read_program(content).with_threads(threads)
 
 
-def _pairs(record: JsonObject) -> list[list[str]]:
-    pairs: Any = record.values.get("detected")
+def _read_detections(header: JsonObject) -> list[list[str]]:
+    pairs: Any = header.values.get("detected")
     if not isinstance(pairs, list) or not all(
         isinstance(pair, list) and [type(text) for text in cast(list[Any], pair)] == [str, str]
         for pair in cast(list[Any], pairs)
     ):
-        raise record.error("detected")
+        raise header.error("detected")
     return cast(list[list[str]], pairs)
 
 
-def _hex(record: JsonObject) -> bytes:
+def _read_fingerprint(header: JsonObject) -> bytes:
     try:
-        digest = bytes.fromhex(record.text("fingerprint", 32))
+        digest = bytes.fromhex(header.text("fingerprint", 32))
     except ValueError:
         digest = b""
     if len(digest) != 16:
-        raise record.error("fingerprint")
+        raise header.error("fingerprint")
     return digest
 
 
-def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
-    places = [(part.text("name"), _place(part)) for part in record.children(key)]
+def _read_places(header: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
+    places = [(part.text("name"), _read_place(part)) for part in header.children(key)]
     described = [(name, place.shape, place.dtype) for name, place in places]
     if described != [(port.name, port.shape, port.dtype) for port in ports]:
-        raise LoadError(f"{record.name}: {key} and the ports differ; compile the model again")
+        raise LoadError(f"{header.name}: {key} and the ports differ; compile the model again")
     return tuple(places)
 
 
-def _place(record: JsonObject) -> Place:
-    shape = record.numbers("shape", 0, 1 << 31)
-    strides = record.numbers("strides", -MAX_OFFSET, MAX_OFFSET)
-    dtype = DTYPES.get(record.text("dtype"))
+def _read_place(entry: JsonObject) -> Place:
+    shape = entry.numbers("shape", 0, 1 << 31)
+    strides = entry.numbers("strides", -MAX_OFFSET, MAX_OFFSET)
+    dtype = DTYPES.get(entry.text("dtype"))
     if dtype is None or len(shape) != len(strides) or len(shape) > MAX_AXES:
-        raise LoadError(f"{record.name}: a tensor has no valid type or shape; compile the model again")
-    return Place(Region(record.number("region", 0, 2)), record.number("offset"), shape, strides, dtype)
+        raise LoadError(f"{entry.name}: a tensor has no valid type or shape; compile the model again")
+    return Place(Region(entry.number("region", 0, 2)), entry.number("offset"), shape, strides, dtype)
 
 
-def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
+def _read_length_register(entry: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     try:
-        length = scope_of(symbol).parse(record.text("length", 1 << 10))
+        length = scope_of(symbol).parse(entry.text("length", 1 << 10))
         far_length = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * UNBOUNDED
     except DimError as error:
-        raise LoadError(f"{record.name}: {error}; compile the model again") from None
+        raise LoadError(f"{entry.name}: {error}; compile the model again") from None
     if far_length > UNBOUNDED:
-        raise LoadError(f"{record.name}: the length {length} is too large; compile the model again")
-    return length, record.number("byte")
+        raise LoadError(f"{entry.name}: the length {length} is too large; compile the model again")
+    return length, entry.number("byte")
 
 
-def _counter(record: JsonObject) -> tuple[Site, int]:
-    check = record.child("check")
+def _read_counter(entry: JsonObject) -> tuple[Site, int]:
+    check = entry.child("check")
     numbers = {key: check.number(key, -(1 << 63), 1 << 64) for key in ("slot", "low", "high")}
     column = check.optional_number("column")
     runtime_check = Check(**numbers, column=column, nonzero=check.flag("nonzero"), kind=check.text("kind"))
-    return (record.text("node"), record.text("op"), runtime_check), record.number("byte")
+    return (entry.text("node"), entry.text("op"), runtime_check), entry.number("byte")
 
 
 def _is_ours(module: str) -> bool:
@@ -217,9 +216,9 @@ def _is_ours(module: str) -> bool:
     return inside != module and all(part.isidentifier() for part in inside.split("."))
 
 
-def _kernel(record: JsonObject) -> Kernel:
+def _find_kernel(entry: JsonObject) -> Kernel:
     """Find a kernel of this package or of an installed plugin by name. A file cannot choose what is imported."""
-    name, module = record.text("name"), record.text("module")
+    name, module = entry.text("name"), entry.text("module")
     if name not in KERNELS and _is_ours(module):
         with suppress(ImportError):  # reported below, like every missing kernel
             import_module(module)
@@ -228,16 +227,16 @@ def _kernel(record: JsonObject) -> Kernel:
     kernel = KERNELS.get(name)
     if kernel is None and module.startswith(OWN_KERNELS):
         raise LoadError(
-            f"{record.name}: this version has no kernel {name} in {module}; compile the model again with pulse compile"
+            f"{entry.name}: this version has no kernel {name} in {module}; compile the model again with pulse compile"
         )
     if kernel is None:
         raise LoadError(
-            f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "
+            f"{entry.name}: its kernel {name} of {module} is not installed here; install the package that declares "
             f"it with an entry point {KERNEL_PLUGINS}, or import it first"
         )
-    if layout_checksum(kernel) != record.text("layout"):
+    if layout_checksum(kernel) != entry.text("layout"):
         raise LoadError(
-            f"{record.name}: kernel {name} has another row layout in this version; compile the model again"
+            f"{entry.name}: kernel {name} has another row layout in this version; compile the model again"
         )
     return kernel
 
