@@ -6,7 +6,7 @@ from dataclasses import replace
 from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.program.activation_rounding import with_rounded_activations
-from pulse.program.backends.groups import choices
+from pulse.program.backends.groups import choices_by_node
 from pulse.program.backends.registry import BACKENDS, CompileRequest, Prepare
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
@@ -44,7 +44,7 @@ def compile_model(
     if in_parts or any(
         view.backend not in ("", backend) or view.kernel for view in model.graph.views.values()
     ):
-        request = replace(request, choices=choices(model, backend))
+        request = replace(request, choices=choices_by_node(model, backend))
         in_parts |= any(choice.implementation.backend != backend for choice in request.choices.values())
     if not in_parts:
         return BACKENDS[backend].compile(request)

@@ -69,9 +69,9 @@ class Program(Executable):
     @cached_property
     def choices(self) -> "Mapping[int, ImplementationChoice]":
         """The implementation of each node of ``network``. Raises LoadError as ``network``."""
-        from pulse.program.backends.groups import choices
+        from pulse.program.backends.groups import choices_by_node
 
-        return choices(self.network, self.backend)
+        return choices_by_node(self.network, self.backend)
 
     @property
     def nodes(self) -> "list[PlacedNode]":

@@ -52,25 +52,25 @@ class Transfer:
     target: str
 
 
-def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationChoice]:
+def choices_by_node(network: PulsedNetwork, backend: str) -> dict[int, ImplementationChoice]:
     """Return the implementation of each node: its view's choice, else the default backend's.
 
     A view's kernel applies to its nodes that have a kernel of that name; there must be at least one.
     Raises CompileError: no implementation fits
     """
     graph = network.graph
-    choices_by_node: dict[int, ImplementationChoice] = {}
+    chosen: dict[int, ImplementationChoice] = {}
     backends: dict[int, str] = {}
     for view in graph.views.values():
         view_backend = view.backend or backend
         backends |= dict.fromkeys(view.nodes, view_backend)
         if view.kernel:
-            choices_by_node |= _choose_kernel(network, sorted(view.nodes), view_backend, view.kernel)
+            chosen |= _choose_kernel(network, sorted(view.nodes), view_backend, view.kernel)
     for node in graph.nodes:
-        if node.outputs and node.id not in choices_by_node and not isinstance(node.op, Source | Const):
+        if node.outputs and node.id not in chosen and not isinstance(node.op, Source | Const):
             facts = graph.input_facts(node)
-            choices_by_node[node.id] = choose(node.name, node.op, facts, backends.get(node.id, backend))
-    return choices_by_node
+            chosen[node.id] = choose(node.name, node.op, facts, backends.get(node.id, backend))
+    return chosen
 
 
 def _choose_kernel(
@@ -78,19 +78,19 @@ def _choose_kernel(
 ) -> dict[int, ImplementationChoice]:
     """Choose a kernel of this name for the nodes that it can compute. Raises CompileError: there is none."""
     graph = network.graph
-    choices_by_node: dict[int, ImplementationChoice] = {}
+    chosen: dict[int, ImplementationChoice] = {}
     errors: list[CompileError] = []
     for node in map(graph.nodes.__getitem__, nodes):
         try:
-            choices_by_node[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
+            chosen[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
         except CompileError as error:
             errors.append(error)
-    if errors and not choices_by_node:
+    if errors and not chosen:
         raise max(errors, key=lambda error: len(str(error)))  # the error that lists the most candidates
-    return choices_by_node
+    return chosen
 
 
-def split(
+def split_by_backend(
     network: PulsedNetwork, choice_of: Mapping[int, ImplementationChoice], read_outside: Iterable[OutletId]
 ) -> list[BackendGroup]:
     """Split a model into groups, ordered so that each comes after those that it reads from.
@@ -189,13 +189,13 @@ def _make_port(name: str, fact: PulsedFact) -> Port:
     return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
 
 
-def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
+def transfers(groups: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
     """List the wires from one backend to another, one entry for each backend that reads a wire."""
-    backend_of = {outlet: part.backend for part in parts for outlet in part.outputs.values()}
+    backend_of = {outlet: group.backend for group in groups for outlet in group.outputs.values()}
     wires = dict.fromkeys(
-        Transfer(graph.label(outlet), backend_of[outlet], part.backend)
-        for part in parts
-        for outlet in part.inputs.values()
-        if outlet in backend_of and backend_of[outlet] != part.backend
+        Transfer(graph.label(outlet), backend_of[outlet], group.backend)
+        for group in groups
+        for outlet in group.inputs.values()
+        if outlet in backend_of and backend_of[outlet] != group.backend
     )
     return tuple(wires)

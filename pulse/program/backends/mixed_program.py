@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.check import Site
 from pulse.ops.source import Const
-from pulse.program.backends.groups import BackendGroup, choices, split, transfers
+from pulse.program.backends.groups import BackendGroup, choices_by_node, split_by_backend, transfers
 from pulse.program.backends.implementations import ImplementationChoice
 from pulse.program.backends.registry import BACKENDS, CompileRequest
 from pulse.program.program import Program
@@ -36,7 +36,7 @@ class MixedProgram(Program):
         self._default = backend
         self.fetches = tuple(request.fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []
-        for part in split(request.model, request.choices, self.fetches):
+        for part in split_by_backend(request.model, request.choices, self.fetches):
             chosen = {node: request.choices[whole_node] for whole_node, node in part.nodes.items()}
             part_request = replace(request, model=part.network, fetches=(), choices=chosen)
             self.parts.append((part, BACKENDS[part.backend].compile(part_request)))
@@ -50,7 +50,7 @@ class MixedProgram(Program):
 
     @cached_property
     def choices(self) -> Mapping[int, ImplementationChoice]:
-        return choices(self.network, self._default)
+        return choices_by_node(self.network, self._default)
 
     def spawn(self, constants: Feed | None = None) -> "MixedState":
         return MixedState(self, constants)

@@ -8,7 +8,7 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
 from pulse.program.backends import conv_kernels as conv_kernels
-from pulse.program.backends.groups import choices
+from pulse.program.backends.groups import choices_by_node
 from pulse.program.backends.implementations import (
     Implementation,
     ImplementationChoice,
@@ -86,7 +86,7 @@ def _refuse_without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:
 def _compile_reference(request: CompileRequest) -> Program:
     from pulse.program.backends.reference import ReferenceProgram
 
-    choice_of = request.choices or choices(request.model, "numpy")
+    choice_of = request.choices or choices_by_node(request.model, "numpy")
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
     return ReferenceProgram(request.model, request.fetches, request.rounding, computes=computes)
 
