@@ -10,7 +10,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.program.machine import team, thread_cuts
-from pulse.program.machine.team import HELP, RUN_PARTS
+from pulse.program.machine.team import help_others, run_parts
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
@@ -131,4 +131,4 @@ def test_commands_report_why_they_refuse() -> None:
 
 
 def test_functions_of_teams_are_compiled_ahead() -> None:
-    assert {HELP.name, RUN_PARTS.name} <= set(warming.kernel_names())
+    assert {help_others.name, run_parts.name} <= set(warming.kernel_names())

@@ -35,7 +35,7 @@ POLLING_S = 100e-6
 REST_TURNS = 16
 """How long all parts run on the stepping thread after a late turn, as a multiple of the turn's duration."""
 MAX_MISSED_TURNS = 4
-"""Maximum number of turns in a row in which no helper runs a part; after one more, the team rests."""
+"""After this many turns in a row in which no helper runs a part, the team rests."""
 
 
 class TeamBlock(Struct):
@@ -192,7 +192,7 @@ def run_parts(address: int, bases: int) -> None:
 
 
 @entry("team.help", 2)
-def _help(address: int, number: int) -> None:
+def help_others(address: int, number: int) -> None:
     """Run the loop of a helper: take part in each turn until ``stop`` is set; sleep after a while without a turn."""
     team = team_at(address)
     member = members_at(team.members)[number]
@@ -218,10 +218,6 @@ def _help(address: int, number: int) -> None:
     restore_denormals(mode)
 
 
-HELP, RUN_PARTS = _help, run_parts
-"""The compiled functions that a team needs."""
-
-
 class Team(NotCopyable):
     """Threads for the long rows of a program's steps.
 
@@ -244,10 +240,12 @@ class Team(NotCopyable):
             member = members[index]
             member.wake, member.wait = event.to_write, event.to_read
         self.address = fields.address
-        help_others, address = HELP.call, fields.address
         helpers = [
             threading.Thread(
-                target=help_others, args=(address, number), name=f"pulse helper {number}", daemon=True
+                target=help_others.call,
+                args=(fields.address, number),
+                name=f"pulse helper {number}",
+                daemon=True,
             )
             for number in range(1, threads)
         ]

@@ -5,7 +5,7 @@ import numpy as np
 from pulse.jit.registry import kernel_of
 from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.machine.team import HEAD_WORDS, RUN_PARTS, Team
+from pulse.program.machine.team import HEAD_WORDS, Team, run_parts
 from pulse.program.table.memory import align
 from pulse.program.table.table import RowTable, link, row_starts
 from pulse.support.record import record
@@ -71,7 +71,7 @@ def link_parts(table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes
             kernel = kernel_of(int(table[start]))
             words = [word for part in cut_rows(kernel, row, parts, scratch_byte) for word in part]
             count = len(parts.bounds) - 1
-            head = [RUN_PARTS.address, HEAD_WORDS + len(words), team.address, count, len(row)]
+            head = [run_parts.address, HEAD_WORDS + len(words), team.address, count, len(row)]
             row = [*head, *words]
         linked_words += row
     return np.array(linked_words, np.int64)
