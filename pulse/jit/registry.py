@@ -144,9 +144,9 @@ def routine(function: FunctionT) -> FunctionT:
     return helper(function, **OPTIONS)
 
 
-def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
-    """Load or compile the named kernels (all if None)."""
-    kernels = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
+def compile_kernels(names: Iterable[str]) -> Sequence[Kernel]:
+    """Load or compile the named kernels."""
+    kernels = [KERNELS[name] for name in dict.fromkeys(names)]
     for declared in kernels:
         declared.prepare()
     return kernels

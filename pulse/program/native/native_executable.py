@@ -151,4 +151,4 @@ class NativeExecutable(Program):
             from pulse.program.specialise.kernel_rows import put_kept_rows
 
             put_kept_rows(self.unlinked, self.specialised_kernels, self.table)
-        machine.runner()
+        machine.RUN.prepare()

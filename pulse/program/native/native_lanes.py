@@ -62,16 +62,13 @@ class LaneState(NativeState):
         self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, lane: int
     ) -> None:
         self._lane = lane
-        self._blocks: LaneBlocks | None = None
+        self.blocks: LaneBlocks | None = None
+        """The blocks that may hold the stream."""
         super().__init__(program, constants, memory, arena)
 
-    def set_blocks(self, blocks: LaneBlocks) -> None:
-        """Set the blocks that may hold the stream."""
-        self._blocks = blocks
-
     def _separate(self) -> None:
-        if self._blocks is not None:
-            self._blocks.separate(self._lane)
+        if self.blocks is not None:
+            self.blocks.separate(self._lane)
 
     @property
     def memory(self) -> Array:
@@ -102,8 +99,8 @@ class LaneState(NativeState):
         super().run_machine()
 
     def pack(self) -> PackedCall:
-        if self._blocks is not None:
-            self._blocks.exclude(self._lane)
+        if self.blocks is not None:
+            self.blocks.exclude(self._lane)
         return super().pack()
 
 
@@ -134,7 +131,7 @@ class NativeLanes(Lanes):
         if interleaved is not None:
             self._blocks = LaneBlocks(program, interleaved, self._memory, states[0].constants)
             for state in states:
-                state.set_blocks(self._blocks)
+                state.blocks = self._blocks
         self._fault_counts = self._faults_of(program.fault_total_offset)
         self._weights = program.weights
         self._inputs = [self._lane_port(name, place) for name, place in program.input_places]

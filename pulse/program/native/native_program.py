@@ -9,7 +9,6 @@ from pulse.graph import OutletId
 from pulse.jit.registry import (
     KERNEL_PLUGINS,
     KERNELS,
-    compile_kernels,
     modules_of,
     require_kernels,
 )
@@ -99,7 +98,6 @@ class NativeProgram(KernelProgram):
 
     def link(self) -> None:
         """Find the kernels in this process. Raises CompileError: one cannot be compiled."""
-        compile_kernels(self.kernel_names)
         self.unlinked = make_table(self.instructions)
         super().link()
 
