@@ -123,14 +123,14 @@ class Lanes:
 
     def _select_all(self) -> LaneSelection:
         """Select all lanes that have joined."""
-        self._everyone = self._choice(self.active_lanes)
+        self._everyone = self._selection_of(self.active_lanes)
         return self._everyone
 
     def _select(self, lanes: Sequence[int]) -> LaneSelection:
         """Select lanes to step. Raises InputError: one is free, or named twice."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
-        return self._choice(numbers)
+        return self._selection_of(numbers)
 
     def _mark_states(self) -> None:
         """Mark the lanes that a call was changing when an exception ended it."""
@@ -160,7 +160,7 @@ class Lanes:
             outputs,
         )
 
-    def _choice(self, numbers: Sequence[int]) -> LaneSelection:
+    def _selection_of(self, numbers: Sequence[int]) -> LaneSelection:
         """Select lanes by number; they must exist and have joined."""
         return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
