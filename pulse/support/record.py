@@ -73,7 +73,7 @@ class _UnwrittenInit:
 def _init(cls: type) -> FunctionType:
     own_fields: tuple[Field[Any], ...] = fields(cls)
     ordered = [
-        *(field for field in own_fields if not field.kw_only),
+        *(member for member in own_fields if not member.kw_only),
         *(member for member in own_fields if member.kw_only),
     ]
     factories = tuple(member.default_factory is not MISSING for member in ordered)

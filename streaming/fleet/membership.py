@@ -52,7 +52,7 @@ class Membership:
             left -= share
             if left < 0:
                 return version
-        return next(iter(sorted(shares, reverse=True)), self.version)
+        return max(shares, default=self.version)
 
     def _rank_workers(self, stream: StreamName) -> list[WorkerEntry]:
         live = {worker.name: worker for worker in self.table.live_workers(stream.version)}
