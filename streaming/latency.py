@@ -106,7 +106,7 @@ class LatencyHistogram:
         total_ns: int,
         max_ns: int,
         missed: int,
-        deadline_s: float | None = None,
+        deadline_s: float | None,
     ) -> "LatencyHistogram":
         """Create a histogram from the result of ``bucket_counts``, with its sum, maximum and misses."""
         counts = np.zeros(BUCKET_COUNT, np.int64)

@@ -73,7 +73,7 @@ class Target:
 
     @classmethod
     def of_events(
-        cls, path: Path, events: "DetectorChoice", source: str = "sound", suffix: str | None = None
+        cls, path: Path, events: "DetectorChoice", source: str, suffix: str | None = None
     ) -> "Target":
         """Create a target for events; a pipe without a suffix gets JSON lines. Raises InputError: no such format."""
         from streaming.events.event_formats import event_format

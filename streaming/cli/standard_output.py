@@ -20,7 +20,7 @@ def lend_stdout() -> Generator[None]:
             _at_end.reset(token)
 
 
-def take_stdout(text: bool = False) -> int:
+def take_stdout(text: bool) -> int:
     """Return a descriptor of standard output for data alone. Raises InputError: closed, or a terminal and not text.
 
     Anything written to the usual descriptor afterwards, by Python or by C libraries, goes to standard error.
