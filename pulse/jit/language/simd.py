@@ -88,18 +88,19 @@ def vload(p: Pointer, i: int) -> Vector:
 
 def vload_first(p: Pointer, i: int) -> Vector:
     """Return the first 16 of 32 packed elements from ``p[i]``; bf16 elements are ``in_pairs``."""
-    elements = p.elements[p.span(i, 2 * LANES)]
-    if elements.dtype == np.uint16:
-        return Vector((elements[::2].astype(np.uint32) << 16).view(np.float32))
-    return vload(p, i)
+    return _load_half(p, i, 0)
 
 
 def vload_second(p: Pointer, i: int) -> Vector:
     """Return the other 16 of the elements of ``vload_first``."""
+    return _load_half(p, i, 1)
+
+
+def _load_half(p: Pointer, i: int, half: int) -> Vector:
     elements = p.elements[p.span(i, 2 * LANES)]
     if elements.dtype == np.uint16:
-        return Vector((elements[1::2].astype(np.uint32) << 16).view(np.float32))
-    return vload(p, i + LANES)
+        return Vector((elements[half::2].astype(np.uint32) << 16).view(np.float32))
+    return vload(p, i + half * LANES)
 
 
 def in_pairs(values: NDArray[Any]) -> NDArray[Any]:

@@ -227,8 +227,8 @@ class RowFields(Fields):
     def reaches(self) -> Iterator[Reach]:
         """Yield the operands that are declared without a number of elements, each with the span that the row accesses.
 
-        It is called for rows of untrusted files and must be correct for any numbers. Raises
-        UnsafeRowError: they are not valid.
+        It is called for rows of untrusted files and must be correct for any numbers.
+        Raises UnsafeRowError: they are not valid.
         """
         return iter(())
 

@@ -35,9 +35,9 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
-from pulse.program.kernels.blocks import FOUR, Indices, Vectors, element, first_four
 from pulse.program.kernels.copy import fill_elements
 from pulse.program.kernels.norm import exp_below, larger_or_second, largest_of_heads, mask_of_lanes_below
+from pulse.program.kernels.row_tuples import FOUR, Indices, Vectors, element, first_four
 from pulse.program.kernels.vmath import INFINITY
 
 COLUMNS = (0, 16, 32, 48)

@@ -26,8 +26,8 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import EIGHT, first_eight
 from pulse.program.kernels.norm import exp_below, larger_or_second
+from pulse.program.kernels.row_tuples import EIGHT, first_eight
 from pulse.program.kernels.vmath import INFINITY
 
 KEYS_PER_SUM = 8

@@ -8,10 +8,10 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.blocks import FOUR, row_at
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.matmul.windows import WindowFields
+from pulse.program.kernels.row_tuples import FOUR, row_at
 
 
 class DepthwiseFields(WindowFields):

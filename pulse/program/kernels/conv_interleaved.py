@@ -8,7 +8,6 @@ from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, element, first_four
 from pulse.program.kernels.conv_depthwise import DepthwiseFields
 from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import (
@@ -18,6 +17,7 @@ from pulse.program.kernels.matmul.product_interleaved import (
     row_offset,
     store_columns,
 )
+from pulse.program.kernels.row_tuples import FOUR, Pointers, Vectors, element, first_four
 
 
 class InterleavedDepthwiseRow(DepthwiseFields):

@@ -31,7 +31,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require_size, run
-from pulse.program.kernels.blocks import load_even_part
+from pulse.program.kernels.row_tuples import load_even_part
 
 COPY_LOOPS = 6
 """The number of loops of ``CopyRow``."""

@@ -23,9 +23,9 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.program.kernels.blocks import load_even_part
 from pulse.program.kernels.dtypes import BOOL_CODE, F32_CODE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
+from pulse.program.kernels.row_tuples import load_even_part
 
 CHAIN_LOOPS = 4
 """The loops of a chain."""
@@ -196,15 +196,13 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
     step2, step3 = part.step2, part.step3
     if step2 == step3 * columns:  # the rows form one row, or all elements are the same
         load_row(part, start, step3, rows * columns, d)
-    elif (
-        step3 == 1 and columns == LANES and part.dtype == F32_CODE
-    ):  # an element of sixteen interleaved streams
+    elif step3 == 1 and columns == LANES and part.dtype == F32_CODE:
+        # an element of sixteen interleaved streams
         p = as_f32(part.tensor) + start
         for r in range(rows):
             vstore(d, r * LANES, vload(p, r * step2))
-    elif (
-        step2 == 0 and step3 == 1 and (columns == 2 or columns == 8) and part.dtype == F32_CODE
-    ):  # equal rows
+    elif step2 == 0 and step3 == 1 and (columns == 2 or columns == 8) and part.dtype == F32_CODE:
+        # equal rows
         p = as_f32(part.tensor) + start
         repeated = vbroadcast_twos(p, 0) if columns == 2 else vload_eights(p, 0, 0, 2)
         for i in range(0, rows * columns, LANES):

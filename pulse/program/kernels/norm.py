@@ -39,7 +39,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import FOUR, RowsFields, Vectors, element, row_at
+from pulse.program.kernels.row_tuples import FOUR, RowsFields, Vectors, element, row_at
 from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction, vlog
 
 ONE: Any = np.float32(1)

@@ -27,8 +27,8 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 from pulse.ops.quantize_codes import MAX_CODE, MAX_ROW_ELEMENTS, MIN_MAGNITUDE, ZERO_CODE
-from pulse.program.kernels.blocks import RowsFields
 from pulse.program.kernels.matmul.scales import Scales
+from pulse.program.kernels.row_tuples import RowsFields
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
 """A row as words: int8 codes in fours, their scale, and minus what ``ZERO_CODE`` in the weights adds to a sum;

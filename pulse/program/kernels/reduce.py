@@ -23,7 +23,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import RowsFields
+from pulse.program.kernels.row_tuples import RowsFields
 
 SUM, MAX, MIN, PROD, SQUARES = range(5)
 """The kinds of reductions, by their number; sums of squares are for pools only."""

@@ -30,8 +30,8 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
-from pulse.program.kernels.blocks import FOUR, ONE, TWO, Indices, RowsFields, element, number_until
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
+from pulse.program.kernels.row_tuples import FOUR, ONE, TWO, Indices, RowsFields, element, number_until
 from pulse.program.kernels.spectral_points import (
     gather_pairs,
     gather_points,

@@ -16,9 +16,9 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import FOUR, Vectors
 from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
+from pulse.program.kernels.row_tuples import FOUR, Vectors
 from pulse.program.kernels.spectral import FourierFields, fold_rows
 
 SCRATCH_TABLES = 6

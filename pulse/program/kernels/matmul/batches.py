@@ -13,7 +13,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import FOUR, first_four
+from pulse.program.kernels.row_tuples import FOUR, first_four
 
 
 @device

@@ -11,8 +11,8 @@ from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.blocks import FOUR, Indices, Vectors, first_four
 from pulse.program.kernels.matmul.batches import MatmulRow
+from pulse.program.kernels.row_tuples import FOUR, Indices, Vectors, first_four
 
 
 class InterleavedMatmulRow(MatmulRow):

@@ -36,8 +36,8 @@ from pulse.jit.language.simd import (
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import Indices, Vectors
 from pulse.program.kernels.matmul.scales import Scales
+from pulse.program.kernels.row_tuples import Indices, Vectors
 
 Digits: TypeAlias = tuple[Pointer, float, int]
 """The digits of a row: words of four elements, their unit (0: no digits), 128 times the sum of the highest digits."""

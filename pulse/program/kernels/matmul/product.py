@@ -16,7 +16,6 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.blocks import EIGHT, FOUR, ONE, TWO, number_until, row_at
 from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, sum_taps, write_digits_of_taps
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.product_blocks import (
@@ -38,6 +37,7 @@ from pulse.program.kernels.matmul.product_eight import (
 )
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
+from pulse.program.kernels.row_tuples import EIGHT, FOUR, ONE, TWO, number_until, row_at
 
 MAX_BLOCK_ROWS = 8
 """The most rows of a block; a row of the table is cut between blocks."""

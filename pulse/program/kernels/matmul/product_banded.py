@@ -26,9 +26,9 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, words
-from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, number_until, row_at
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.windows import WindowFields
+from pulse.program.kernels.row_tuples import FOUR, Pointers, Vectors, number_until, row_at
 from pulse.support.record import record
 
 

@@ -31,8 +31,8 @@ from pulse.jit.language.tuples import copies, each
 from pulse.jit.registers import HAS_AVX512, HAS_FULL_WIDTH_AVX512
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import Pointers, Three, Vectors, element
 from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
+from pulse.program.kernels.row_tuples import Pointers, Three, Vectors, element
 
 HALF, PANEL = LANES // 2, 2 * LANES
 """The columns of half a vector, and of a panel of packed weights."""

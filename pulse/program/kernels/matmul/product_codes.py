@@ -39,11 +39,11 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS, ZERO_CODE
-from pulse.program.kernels.blocks import FOUR, Indices, Pointers, Vectors, row_at
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
 from pulse.program.kernels.quantize_activations import ROW_FLOATS, CodedRow, encode_row
+from pulse.program.kernels.row_tuples import FOUR, Indices, Pointers, Vectors, row_at
 
 ROWS = 4
 """The rows that share one reading of the weights."""

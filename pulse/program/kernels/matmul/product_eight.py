@@ -25,9 +25,9 @@ from pulse.jit.language.simd import (
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import EIGHT, EVEN, ODD, Three
 from pulse.program.kernels.matmul.product_blocks import PANEL, store_columns
 from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
+from pulse.program.kernels.row_tuples import EIGHT, EVEN, ODD, Three
 
 
 @device

@@ -30,11 +30,11 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.program.kernels.blocks import EVEN, ODD, number_until, row_at
 from pulse.program.kernels.matmul.epilogue import Epilogue, epilogue
 from pulse.program.kernels.matmul.product import PackedProductFields
 from pulse.program.kernels.matmul.product_blocks import initial_sum
 from pulse.program.kernels.matmul.scales import begin_sum, end_sum
+from pulse.program.kernels.row_tuples import EVEN, ODD, number_until, row_at
 
 WIDTHS = (1, 2, 4)
 """The columns of a vector."""

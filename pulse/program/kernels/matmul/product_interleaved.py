@@ -26,7 +26,6 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
-from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, element, first_four
 from pulse.program.kernels.matmul.epilogue import (
     ADD,
     MUL_ROUND,
@@ -40,6 +39,7 @@ from pulse.program.kernels.matmul.epilogue import (
 )
 from pulse.program.kernels.matmul.product_blocks import panel_width
 from pulse.program.kernels.matmul.windows import ProductFields
+from pulse.program.kernels.row_tuples import FOUR, Pointers, Vectors, element, first_four
 
 COLUMNS = 4
 """The columns of a tile."""

@@ -8,7 +8,6 @@ from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import EIGHT, FOUR
 from pulse.program.kernels.matmul.epilogue import epilogue
 from pulse.program.kernels.matmul.product import ProductRow, product
 from pulse.program.kernels.matmul.product_blocks import (
@@ -19,6 +18,7 @@ from pulse.program.kernels.matmul.product_blocks import (
     panel_width,
 )
 from pulse.program.kernels.matmul.scales import offset_scales
+from pulse.program.kernels.row_tuples import EIGHT, FOUR
 
 
 @device

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import RowsFields
+from pulse.program.kernels.row_tuples import RowsFields
 
 
 class WindowFields(RowsFields):

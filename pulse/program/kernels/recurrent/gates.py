@@ -28,12 +28,12 @@ from pulse.jit.language.tuples import copies, each, indices
 from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import FOUR, ONE, Indices, Pointers, Vectors
 from pulse.program.kernels.matmul.digits import (
     Digits,
     sum_row,
 )
 from pulse.program.kernels.matmul.scales import Scales, apply_scales
+from pulse.program.kernels.row_tuples import FOUR, ONE, Indices, Pointers, Vectors
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 ActivationParameters: TypeAlias = tuple[int, float, float]

@@ -8,7 +8,6 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.blocks import THREE, TWO
 from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import (
@@ -32,6 +31,7 @@ from pulse.program.kernels.recurrent.layer import (
     states_of_group,
     store_state,
 )
+from pulse.program.kernels.row_tuples import THREE, TWO
 
 
 @device

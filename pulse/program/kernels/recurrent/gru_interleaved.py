@@ -17,10 +17,10 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
-from pulse.program.kernels.blocks import THREE, Indices, Vectors
 from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
 from pulse.program.kernels.recurrent.gru_small import sigmoid_tanh_state
 from pulse.program.kernels.recurrent.layer import InterleavedRecurrentFields, load_activation
+from pulse.program.kernels.row_tuples import THREE, Indices, Vectors
 
 GATES = GATE_COUNTS["gru"]
 

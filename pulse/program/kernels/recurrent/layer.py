@@ -18,8 +18,8 @@ from pulse.jit.rows.instruction import (
 )
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run
-from pulse.program.kernels.blocks import Pointers
 from pulse.program.kernels.recurrent.gates import ActivationParameters, packed_gates_size
+from pulse.program.kernels.row_tuples import Pointers
 from pulse.program.kernels.time import stream_span
 
 

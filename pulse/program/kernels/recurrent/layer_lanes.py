@@ -12,7 +12,6 @@ from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import EIGHT, FOUR, THREE
 from pulse.program.kernels.matmul.scales import offset_scales
 from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
@@ -29,6 +28,7 @@ from pulse.program.kernels.recurrent.layer import (
     prepare_frames,
 )
 from pulse.program.kernels.recurrent.lstm import LstmRow, load_cell, lstm
+from pulse.program.kernels.row_tuples import EIGHT, FOUR, THREE
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
 """The floats that hold the sums of eight states."""

@@ -8,7 +8,6 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run
-from pulse.program.kernels.blocks import FOUR
 from pulse.program.kernels.matmul.digits import DIGIT_SCRATCH_FLOATS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import (
@@ -29,6 +28,7 @@ from pulse.program.kernels.recurrent.layer import (
     states_of_group,
     store_state,
 )
+from pulse.program.kernels.row_tuples import FOUR
 
 
 @device

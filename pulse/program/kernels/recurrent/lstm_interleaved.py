@@ -17,13 +17,13 @@ from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
-from pulse.program.kernels.blocks import FOUR, Vectors
 from pulse.program.kernels.recurrent.gates import ActivationParameters, activate
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     InterleavedRecurrentFields,
     load_activation,
 )
+from pulse.program.kernels.row_tuples import FOUR, Vectors
 
 GATES = GATE_COUNTS["lstm"]
 

@@ -16,7 +16,7 @@ from pulse.jit.language.simd import Vector, vfrombits, vstore, vtoint, vzero
 from pulse.jit.registry import Kernel, device, named_kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer, operand
-from pulse.program.kernels.blocks import FOUR, ONE, THREE, TWO
+from pulse.program.kernels.row_tuples import FOUR, ONE, THREE, TWO
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 
