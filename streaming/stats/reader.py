@@ -46,11 +46,11 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 class RecordedRun:
     """A run as recorded in a statistics file.
 
-    header    the first line
-    intervals  the intervals in order
-    statistics   the statistics since the start; without a summary in the file, those of the last line
-    times     the histograms; without a summary in the file, ``total`` alone
-    complete  whether the file has a summary
+    header      the first line
+    intervals   the intervals in order
+    statistics  the statistics since the start; without a summary in the file, those of the last line
+    times       the histograms; without a summary in the file, ``total`` alone
+    complete    whether the file has a summary
     """
 
     header: StatsHeader
@@ -70,6 +70,7 @@ def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) ->
 
     A file that ends within a line, or without a summary, is from a run that was killed or is still in progress: it is
     read up to that point, with a PulseWarning.
+
     advance  called with the number of bytes read, and the number in total
     Raises   InputError: no such file, broken, empty, too large, or not a statistics file
     """
