@@ -67,6 +67,7 @@ class PipelineStatistics:
             frames_out=control.frames_out,
             frames_silent=control.frames_silent,
             frames_skipped=control.frames_skipped,
+            frames_cut=control.frames_cut,
             pulses_dropped=control.pulses_dropped,
             missed=control.missed,
             input_underflows=first.input_underflows + second.input_underflows,

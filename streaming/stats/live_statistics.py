@@ -19,6 +19,7 @@ class Counters:
     frames_out          frames that the device took, silence included
     frames_silent       the part of ``frames_out`` that was silence because nothing was ready, without the planned delay
     frames_skipped      frames computed, but too late to be played
+    frames_cut          frames computed, but cut where devices start, so that the output has the planned delay
     pulses_dropped      pulses dropped by the policy ``drop_oldest``
     missed              pulses that were ready after their deadline
     input_underflows    flags of the audio system: it padded its input with silence
@@ -37,6 +38,7 @@ class Counters:
     frames_out: int = 0
     frames_silent: int = 0
     frames_skipped: int = 0
+    frames_cut: int = 0
     pulses_dropped: int = 0
     missed: int = 0
     input_underflows: int = 0

@@ -189,6 +189,6 @@ def assert_frames_add_up(live: Live, frames_given: int) -> None:
     assert accepted == pulses * pulse_frames + in_flight
     out_written, read = fields(live).out_written, fields(live).out_read
     assert out_written == fields(live).initial_frames + pulses * pulse_frames
-    played = read - counters.frames_skipped - fields(live).frames_cut
+    played = read - counters.frames_skipped - counters.frames_cut
     assert counters.frames_out == played + counters.frames_silent + fields(live).delay_growth_frames
     assert out_written - read >= 0
