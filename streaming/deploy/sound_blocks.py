@@ -5,9 +5,9 @@ from pathlib import Path
 from pulse.c_library.sound_ports import SoundPorts, blocks_source
 from pulse.c_library.texts import fill
 from streaming.deploy.compiled_objects import Build
-from streaming.native.filters import QUALITIES
+from streaming.native.filters import DEFAULT_QUALITY, QUALITIES
 
-QUALITY = QUALITIES["medium"]
+QUALITY = QUALITIES[DEFAULT_QUALITY]
 """Quality of the resampler."""
 
 

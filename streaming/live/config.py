@@ -5,7 +5,7 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 from streaming.audio.channels import Channels
 from streaming.native import control_block as cb
-from streaming.native.filters import QUALITIES
+from streaming.native.filters import DEFAULT_QUALITY, QUALITIES
 from streaming.policies import DEVICE_POLICIES
 
 MAX_BLOCK_S = 10
@@ -87,7 +87,7 @@ class EngineConfig:
     engine: str = "worker"
     policy: str = "silence_then_catch_up"
     headroom_s: float | None = None
-    quality: str = "medium"
+    quality: str = DEFAULT_QUALITY
     output: str | None = None
     records: bool = False
     reserve_frames: int = 0

@@ -28,6 +28,8 @@ class Quality:
     phases: int
 
 
+DEFAULT_QUALITY = "medium"
+"""The quality that a server uses, and the code around a built library; live runs may choose another."""
 QUALITIES = {
     "low": Quality(16, 73, 128),
     "medium": Quality(32, 92, 256),

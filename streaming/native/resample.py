@@ -21,7 +21,7 @@ from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from pulse.support.mapping import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
-from streaming.native.filters import design
+from streaming.native.filters import DEFAULT_QUALITY, design
 from streaming.snapshot import pack, unpack_one
 
 UNIT_BITS = 20
@@ -192,7 +192,7 @@ class NativeResampler(NotCopyable):
     copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
-        self, rate_in_hz: int, rate_out_hz: int, quality: str = "medium", largest_block: int = 4096
+        self, rate_in_hz: int, rate_out_hz: int, quality: str = DEFAULT_QUALITY, largest_block: int = 4096
     ) -> None:
         self.filter = design(rate_in_hz, rate_out_hz, quality)
         self.rate_in_hz, self.rate_out_hz, self.quality = rate_in_hz, rate_out_hz, quality

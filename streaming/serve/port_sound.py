@@ -14,8 +14,6 @@ from streaming.protocol.opus import OpusDecoder, OpusEncoder
 from streaming.protocol.ports import StreamPort
 from streaming.snapshot import pack, unpack_one
 
-QUALITY = "medium"
-"""The quality of resamplers: 2 ms at 16 kHz."""
 Coded = tuple[int, int, bytes]
 """The number of the first frame, the number of frames, and the bytes of a message."""
 
@@ -164,4 +162,4 @@ def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
 
 
 def _resampler(rate_in_hz: int, rate_out_hz: int) -> NativeResampler | None:
-    return None if rate_in_hz == rate_out_hz else NativeResampler(rate_in_hz, rate_out_hz, QUALITY)
+    return None if rate_in_hz == rate_out_hz else NativeResampler(rate_in_hz, rate_out_hz)
