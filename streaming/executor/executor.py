@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -26,9 +26,6 @@ from streaming.executor.stream_steps import StreamSteps
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
-
-if TYPE_CHECKING:
-    from streaming.compilation.specialisation import BackgroundSpecialisation
 
 
 class Executor(NotCopyable):
@@ -92,7 +89,11 @@ class Executor(NotCopyable):
         self._check_finite = check_finite
         self._realtime = realtime
         self._engine = engine
-        self._specialisation = _make_specialisation(program) if specialise else None
+        self._specialisation = None
+        if specialise:
+            from streaming.compilation.specialisation import BackgroundSpecialisation
+
+            self._specialisation = BackgroundSpecialisation(program)
         self._flows: list[Flow] = []
         self._past = StreamCounters(deadline_s)
         self._errors: list[BaseException] = []
@@ -209,16 +210,6 @@ class Executor(NotCopyable):
 
     def _close(self, flow: Flow) -> None:
         self._past.add(flow.update_counters())
-
-
-def _make_specialisation(program: Program) -> "BackgroundSpecialisation":
-    """Return specialised kernels for a program, not begun.
-
-    Raises InputError: the program has no instructions that could be specialised
-    """
-    from streaming.compilation.specialisation import BackgroundSpecialisation
-
-    return BackgroundSpecialisation(program)
 
 
 def engine_for(program: Program, realtime: Realtime | None) -> Engine:
