@@ -89,7 +89,7 @@ class FleetWorker(NotCopyable):
         if self._failed is not None:
             raise InputError(f"the server of {self.name} has ended: {self._failed}") from self._failed
         service, admission = self.service, self.service.admission
-        loads = [admission.load(worker) for worker in service.workers]
+        loads = [admission.thread_load(worker) for worker in service.workers]
         counts = service.counts
         return WorkerStatus(
             url=self.url,

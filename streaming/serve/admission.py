@@ -92,8 +92,10 @@ class Admission(NotCopyable):
                 f"{model.name} has {count_of(model.settings.streams, 'stream')}, the maximum",
                 "try again later",
             )
-        idle = [worker for worker in free if self.load(worker) + model.thread_fraction <= MAX_PACKED_LOAD]
-        best = idle[0] if idle else min(free, key=self.load)
+        idle = [
+            worker for worker in free if self.thread_load(worker) + model.thread_fraction <= MAX_PACKED_LOAD
+        ]
+        best = idle[0] if idle else min(free, key=self.thread_load)
         if not any(hosted.open_streams for hosted in self._models.values()):
             if model.median_thread_fraction > 1:
                 raise ProtocolError(
@@ -101,15 +103,15 @@ class Admission(NotCopyable):
                     f"a step of {model.name} takes {model.median_thread_fraction:.1f} times as long as its audio",
                     "use a faster machine or a larger pulse",
                 )
-        elif self.load(best) + model.thread_fraction > self._settings.budget:
+        elif self.thread_load(best) + model.thread_fraction > self._settings.budget:
             raise ProtocolError(
                 "busy",
-                f"the steps of the open streams fill {self.load(best):.0%} of a thread, and one of {model.name} takes "
-                f"{model.thread_fraction:.1%} more",
+                f"the steps of the open streams fill {self.thread_load(best):.0%} of a thread, and one of {model.name} "
+                f"takes {model.thread_fraction:.1%} more",
                 "try again later, or use another server",
             )
         return best
 
-    def load(self, worker: LaneWorker) -> float:
+    def thread_load(self, worker: LaneWorker) -> float:
         """Return the fraction of a worker's time that its streams use, by the p99 of their steps."""
-        return sum(model.load(worker) for model in self._models.values())
+        return sum(model.thread_load(worker) for model in self._models.values())

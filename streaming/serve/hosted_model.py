@@ -129,7 +129,7 @@ class HostedModel(NotCopyable):
         """The fraction of a thread that one stream uses, by the median of steps."""
         return max(group.cost.median_s for _, group in self.groups) / self.pulse_s
 
-    def load(self, worker: LaneWorker) -> float:
+    def thread_load(self, worker: LaneWorker) -> float:
         """Return the fraction of a worker's thread that the open streams use, by the p99 of steps."""
         return (
             sum(group.open_count * group.cost.p99_s for owner, group in self.groups if owner is worker)

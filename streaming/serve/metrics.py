@@ -41,7 +41,7 @@ class ServiceCollector(Collector):
             "pulse_thread_load", "Fraction of a thread that steps fill, by their p99", labels=["thread"]
         )
         for index, worker in enumerate(service.workers):
-            load.add_metric([str(index)], service.admission.load(worker))
+            load.add_metric([str(index)], service.admission.thread_load(worker))
         yield load
         yield GaugeMetricFamily(
             "pulse_loop_load",

@@ -22,7 +22,7 @@ def status_dict(service: "Service") -> dict[str, Any]:
         "draining": service.admission.draining,
         "seconds": round(time.time() - service.began_s, 1),
         "loop": round(service.admission.loop_fraction, 4),
-        "threads": [round(service.admission.load(worker), 4) for worker in service.workers],
+        "threads": [round(service.admission.thread_load(worker), 4) for worker in service.workers],
         "budget": service.settings.budget,
         "models": [
             {
