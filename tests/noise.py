@@ -1,7 +1,5 @@
 """Noise in f32: random, and the same in every run."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pulse.facts import Array
@@ -15,11 +13,6 @@ def normal_noise(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
 def next_noise(rng: np.random.Generator, *shape: int) -> Array:
     """Normal numbers in f32 that a generator draws next."""
     return rng.standard_normal(shape).astype(np.float32)
-
-
-def noise_from(rng: np.random.Generator) -> Callable[..., Array]:
-    """Draws normal numbers in f32 of the shape that it is given, others at each call."""
-    return lambda *shape: rng.standard_normal(shape).astype(np.float32)
 
 
 def quiet_noise(frames: int, seed: int = 0) -> Array:

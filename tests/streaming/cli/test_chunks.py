@@ -78,7 +78,6 @@ def test_a_first_value_may_be_a_list() -> None:
 
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
 def test_other_commands_show_the_states(command: str) -> None:
-    """They show the states that were found."""
     path = save_model("filter", models.cache_of_sound())
     more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
     result = pulse(command, path, *more)

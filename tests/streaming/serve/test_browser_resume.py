@@ -106,21 +106,16 @@ def test_a_stream_has_the_same_bits_after_lost_connections(
         page.context.close()
 
 
-def test_without_patience_a_lost_connection_is_an_error(chromium: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "error"), [({}, "connection"), ({"patience": 0.5}, "resume")])
+def test_a_stream_that_cannot_resume_ends_with_an_error(
+    chromium: Any, tmp_path: Path, options: dict[str, float], error: str
+) -> None:
+    """Without patience the lost connection is the error; with it, that no server has the stream."""
     with denoisers(tmp_path, 2) as (first, page_server):
         page = BrowserPage(chromium, page_server.url)
-        page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {}])
+        page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", options])
         cut_all(first)
-        page.wait_for("() => window.test.error === 'connection'")
-        page.context.close()
-
-
-def test_a_stream_that_no_server_has_ends_with_the_reason(chromium: Any, tmp_path: Path) -> None:
-    with denoisers(tmp_path, 2) as (first, page_server):
-        page = BrowserPage(chromium, page_server.url)
-        page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {"patience": 0.5}])
-        cut_all(first)
-        page.wait_for("() => window.test.error === 'resume'")
+        page.wait_for(f"() => window.test.error === '{error}'")
         page.context.close()
 
 

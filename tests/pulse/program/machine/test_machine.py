@@ -241,8 +241,11 @@ def test_several_threads_run_one_table_at_once() -> None:
         np.testing.assert_allclose(memory[1].view(np.float32), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_kernels_are_registered_by_name_and_number() -> None:
+def test_kernels_that_are_named_twice_are_compiled_once() -> None:
     assert compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"]) == [infra_axpy, infra_scale]
+
+
+def test_kernels_are_registered_by_name_and_number() -> None:
     assert KERNELS["infra_axpy"] is infra_axpy
     assert kernel_of(infra_axpy.number) is infra_axpy
 

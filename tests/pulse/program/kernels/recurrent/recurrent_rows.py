@@ -1,6 +1,7 @@
 """A row of a recurrent kernel: its data, what the cell in float64 makes of them, and the row itself."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.weights import StoredWeight, store
 from pulse.support.bounds import UNBOUNDED
-from tests.noise import noise_from
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation
 
 Array = NDArray[Any]
@@ -73,7 +74,7 @@ class CellData:
         rng = np.random.default_rng(T * 100 + B * 10 + H)
         rows = GATE_COUNTS[pulse.cell.kind] * H
 
-        floats = noise_from(rng)
+        floats = partial(next_noise, rng)
         self.projected, weights, self.own_bias = floats(T, B, rows), floats(rows, H), floats(H)
         weights *= np.float32(H**-0.5)
         self.h, self.h0, self.c, self.c0 = floats(B, H), floats(H), floats(B, H), floats(B, H)
