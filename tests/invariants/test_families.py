@@ -69,7 +69,7 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/program/lower": frozenset({"families", "stream_state"}),
     "pulse/program/lower/interleaved": frozenset({"copy", "families", "lowering"}),
     "pulse/program/kernels": frozenset(
-        {"blocks", "copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
+        {"copy", "dtypes", "families", "row_tuples", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
     ),
     "tests/pulse/cases": frozenset({"build", "families"}),
     "tests/pulse/tflite/cases": frozenset({"case", "families"}),

@@ -110,7 +110,7 @@ def test_a_stream_has_the_same_bits_after_lost_connections(
 def test_a_stream_that_cannot_resume_ends_with_an_error(
     chromium: Any, tmp_path: Path, options: dict[str, float], error: str
 ) -> None:
-    """Without patience the lost connection is the error; with it, that no server has the stream."""
+    """The lost connection is the error; with patience it is that no server has the stream."""
     with denoisers(tmp_path, 2) as (first, page_server):
         page = BrowserPage(chromium, page_server.url)
         page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", options])

@@ -24,7 +24,7 @@ from streaming.stats.setup import Setup
 from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation, add_counters
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))
-PLAIN = {"callbacks", "pulses", "frames_in", "frames_out"}
+PLAIN = {"callbacks", "pulses", "frames_in", "frames_out", "frames_cut"}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_every_problem_counter_has_a_group_and_a_text() -> None:
         assert text.startswith("1 ")
         assert describe_counters(Counters(**{name: 2000})) == f"2,000 {text[2:]}s"
         assert sum(group_count(Counters(**{name: 3}), group) for group in GROUPS) == 3
-    assert describe_counters(Counters(1, 2, 3, frames_out=4)) == ""
+    assert describe_counters(Counters(1, 2, 3, frames_out=4, frames_cut=5)) == ""
     assert count_of(0, "pulse") == "0 pulses"
 
 
