@@ -221,8 +221,8 @@ def test_a_recipe_of_stereo_spectra_equals_one_for_each_channel() -> None:
         size = [1, channels, 65, "T"]
         save("mask.onnx", [helper.make_node("Sigmoid", ["m"], ["g"])], {"m": size}, {"g": size})
         Path(f"{name}.toml").write_text(STEREO_SPECTRA.replace("CHANNELS", str(channels)))
-        each = ["--channel", "each"] if channels == 1 else []
-        result = report("run", f"{name}.toml", "in.wav", f"{name}.wav", *each)
+        options = ["--channel", "each"] if channels == 1 else []
+        result = report("run", f"{name}.toml", "in.wav", f"{name}.wav", *options)
         assert result["streams"] == 3 - channels
     np.testing.assert_array_equal(read("stereo.wav"), read("mono.wav"))
     assert read("stereo.wav").shape == sound.shape
