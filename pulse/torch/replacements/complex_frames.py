@@ -1,8 +1,7 @@
-# pyright: basic
 """Frames of complex tensors in loops, as pairs of real numbers on a last axis."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from pulse.torch.replacements.loop_indices import entries_of_axes
 
@@ -48,9 +47,10 @@ class ComplexFrames:
         elif name == "select":
             others[0] %= first.dim()
         elif isinstance(others[0], tuple) and ... in others[0]:
-            place = others[0].index(...)
-            whole = (slice(None),) * (first.dim() - len(entries_of_axes(others[0])) + 1)
-            others = [(*others[0][:place], *whole, *others[0][place + 1 :])]
+            index = list(cast("tuple[Any, ...]", others[0]))
+            place = index.index(...)
+            whole = [slice(None)] * (first.dim() - len(entries_of_axes(index)) + 1)
+            others = [(*index[:place], *whole, *index[place + 1 :])]
         result = result_of_pairs((real if is_list else real[0], *others), named)
         if result is None:
             return None
@@ -60,7 +60,8 @@ class ComplexFrames:
             record([pair], {}, value)
             return value
 
-        return tuple(map(as_complex, result)) if isinstance(result, tuple) else as_complex(result)
+        results = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else None
+        return as_complex(result) if results is None else tuple(map(as_complex, results))
 
     def _pairs_of(self, value: Any) -> Any:
         """Return a complex tensor as pairs: the same tensor in all steps."""
@@ -70,5 +71,5 @@ class ComplexFrames:
         return self._pairs[key][1]
 
     def _is_complex(self, value: Any) -> bool:
-        tensors = value if isinstance(value, list | tuple) else [value]
+        tensors = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
         return any(self._torch.is_tensor(tensor) and tensor.is_complex() for tensor in tensors)

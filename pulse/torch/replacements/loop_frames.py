@@ -1,4 +1,3 @@
-# pyright: basic
 """The frames that all steps of a loop take from a tensor, one each: those at a position, and windows from it on."""
 
 from importlib import import_module

@@ -1,30 +1,13 @@
-# pyright: basic
 """Loops over frames in a module's code, and the positions of their steps."""
 
+import operator
 from collections.abc import Callable
-from operator import (
-    add,
-    and_,
-    eq,
-    floordiv,
-    ge,
-    gt,
-    le,
-    lshift,
-    lt,
-    mod,
-    mul,
-    ne,
-    or_,
-    rshift,
-    sub,
-    truediv,
-    xor,
-)
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+_OPERATOR: Any = operator
+"""The module, whose functions take numbers and tensors."""
 EXPORTED_STEPS = 8
 """Steps of a loop that are exported."""
 LOOP_DOMAIN = "pulse.loops"
@@ -122,13 +105,13 @@ class StepNumber:
         return float(self.value)
 
     def __bool__(self) -> bool:
-        return bool(_comparison(ne)(self, 0))
+        return bool(_comparison(_OPERATOR.ne)(self, 0))
 
     def __pos__(self) -> Any:
         return self.value
 
     def __neg__(self) -> Any:
-        return _arithmetic(sub, True)(self, 0)
+        return _arithmetic(_OPERATOR.sub, True)(self, 0)
 
     def __abs__(self) -> Any:
         return choose_number(False, self, -self)
@@ -194,7 +177,8 @@ def _are_of_one_step(values: tuple[Any, ...]) -> bool:
 def plain_number(value: Any) -> Any:
     """Return the number of a step, also in a slice, as a number of this step alone; other values as they are."""
     if isinstance(value, slice):
-        return slice(*map(plain_number, (value.start, value.stop, value.step)))
+        bounds = cast("Any", value)
+        return slice(*map(plain_number, (bounds.start, bounds.stop, bounds.step)))
     return value.value if isinstance(value, StepNumber) else value
 
 
@@ -220,7 +204,7 @@ def combine_numbers(operation: Callable[[Any, Any], Any], left: Any, right: Any)
     )
 
 
-_INTEGER_OPERATIONS: tuple[Any, ...] = (floordiv, mod, pow)
+_INTEGER_OPERATIONS = (_OPERATOR.floordiv, _OPERATOR.mod, pow)
 """The operations that are within rounding in f32 only for integers."""
 
 
@@ -280,12 +264,12 @@ def _position(operation: Any, left: Any, right: Any) -> Any:
         return None
     step = left if isinstance(left, LoopStep) else right
     first, second = (value.rate if isinstance(value, LoopStep) else 0 for value in operands)
-    if operation in (add, sub):
+    if operation in (_OPERATOR.add, _OPERATOR.sub):
         rate = operation(first, second)
-    elif operation is mul and 0 in (first, second):
+    elif operation is _OPERATOR.mul and 0 in (first, second):
         rate = first * plain_number(right) + second * plain_number(left)
-    elif operation in (floordiv, mod) and not second and right > 0 and first % right == 0:
-        rate = first // right if operation is floordiv else 0
+    elif operation in (_OPERATOR.floordiv, _OPERATOR.mod) and not second and right > 0 and first % right == 0:
+        rate = first // right if operation is _OPERATOR.floordiv else 0
     else:
         return None
     position = operation(plain_number(left), plain_number(right))
@@ -336,11 +320,12 @@ def _check_later(loop: FrameLoop, index: int, outcome: Callable[[Any], Any], rea
         loop.fail(reason.format(step=int(later[changes[0]]), exported=EXPORTED_STEPS))
 
 
-_ARITHMETIC: tuple[Any, ...] = (
-    *(add, sub, mul, truediv, floordiv, mod, pow),
-    *(and_, or_, xor, lshift, rshift),
+_ARITHMETIC = (
+    *(_OPERATOR.add, _OPERATOR.sub, _OPERATOR.mul, pow),
+    *(_OPERATOR.truediv, _OPERATOR.floordiv, _OPERATOR.mod),
+    *(_OPERATOR.and_, _OPERATOR.or_, _OPERATOR.xor, _OPERATOR.lshift, _OPERATOR.rshift),
 )
-_COMPARISONS: tuple[Any, ...] = (lt, le, gt, ge, eq, ne)
+_COMPARISONS = tuple(getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne"))
 for _operation in _ARITHMETIC:
     _name = _operation.__name__.strip("_")
     setattr(StepNumber, f"__{_name}__", _arithmetic(_operation, False))
