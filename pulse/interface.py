@@ -86,6 +86,10 @@ class Port:
         """Return frames per second, from those of the symbol; None if that is unknown, or if it does not stream."""
         return float(rate_hz * self.rate) if rate_hz is not None and self.streams else None
 
+    def channel_name(self, channel: int) -> str:
+        """Return the port's name; followed by ``:`` and the channel, counted from 0, if it has several."""
+        return self.name if self.channels == 1 else f"{self.name}:{channel}"
+
     def sound_layout(self, channel: int) -> tuple[int, int]:
         """Return the index of a channel's first value in the memory of a pulse, and the step to its next one."""
         return (channel, self.channels) if self.is_interleaved else (channel * self.frames, 1)

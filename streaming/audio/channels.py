@@ -72,7 +72,7 @@ class InputChannel:
     @property
     def name(self) -> str:
         """The name of the input; followed by ``:`` and the channel if it has several."""
-        return self.port.name if self.port.channels == 1 else f"{self.port.name}:{self.index}"
+        return self.port.channel_name(self.index)
 
 
 def input_channels(ports: Sequence[Port]) -> list[InputChannel]:
