@@ -7,6 +7,7 @@ from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.sound_ports import plugin_names, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
+from pulse.interface import MAX_CHANNELS
 from pulse.jit.levels import Level
 from pulse.support.wording import spell
 from streaming.deploy.compiled_objects import Build
@@ -31,9 +32,10 @@ def require_plugins(contents: LibraryContents, target: Level, plugins: tuple[str
         raise InputError(
             f"{spell('plugin')} is for processors; the target wasm32 has a page and an audio worklet"
         )
-    if sound_ports(contents).output < 0:
+    if sound_ports(contents).output is None:
         raise WriteError(
-            f"{contents.title}: a plug-in outputs audio, and no output of the model is audio with one channel"
+            f"{contents.title}: a plug-in outputs audio, and no output of the model is audio of up to {MAX_CHANNELS} "
+            "channels at the rate of its input"
         )
 
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from pulse.c_library.sound_ports import SoundPorts, blocks_source
-from pulse.c_library.texts import fill
+from pulse.c_library.sound_ports import SoundPorts, blocks_header, blocks_source
 from streaming.deploy.compiled_objects import Build
 from streaming.native.filters import DEFAULT_QUALITY, QUALITIES
 
@@ -19,7 +18,7 @@ def write_sound(build: Build, ports: SoundPorts) -> list[Path]:
     Raises CompileError: the compiler fails
     """
     contents, compiled, work = build.contents, build.compiled, build.work
-    (work / f"{contents.name}_blocks.h").write_text(fill("blocks/blocks.h", contents))
+    (work / f"{contents.name}_blocks.h").write_text(blocks_header(contents, ports))
     code = work / f"{contents.name}_blocks.c"
     symbol = compiled.resampler_symbol
     code.write_text(

@@ -54,3 +54,18 @@ def mixed_sound(sound: Array, outputs: int) -> Array:
     """Run the offline model: audio [frames, inputs] -> [frames, outputs]."""
     model = pulse.load(channel_mixer(sound.shape[1], outputs)).analyse()
     return model.run({"x": np.ascontiguousarray(sound.T)[None]})["y"][0].T
+
+
+def two_input_mixer(layout: str = "1,C,T") -> ModelProto:
+    """mic of two channels and far of one -> y of three, filters of all of them; mic and y in this layout."""
+    mixer = channel_mixer(3, 3, layout)
+    axis = layout.split(",").index("C")
+    (x,) = mixer.graph.input
+    far = type(x)()
+    far.CopyFrom(x)
+    x.name, far.name = "mic", "far"
+    x.type.tensor_type.shape.dim[axis].dim_value = 2
+    far.type.tensor_type.shape.dim[axis].dim_value = 1
+    mixer.graph.input.append(far)
+    mixer.graph.node.insert(0, node("Concat", "mic far", "x", axis=axis))
+    return mixer

@@ -1,6 +1,7 @@
 """Plug-in hosts in Python, through the C interfaces of LADSPA and CLAP."""
 
 import ctypes
+import itertools
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -30,6 +31,17 @@ Sound = NDArray[np.float32]
 FLOATS = POINTER(c_float)
 
 
+def channel_arrays(block: Sound, outputs: int) -> list[Sound]:
+    """Copies of the channels of a block, and arrays for outputs beyond them."""
+    inputs = list(np.array(block.reshape(len(block), -1).T, np.float32, order="C"))
+    return inputs + [np.full(len(block), np.nan, np.float32) for _ in range(outputs - len(inputs))]
+
+
+def joined_channels(channels: list[Sound]) -> Sound:
+    """Channels as [frames, channels], or [frames] if there is one."""
+    return channels[0] if len(channels) == 1 else np.stack(channels, axis=1)
+
+
 class LadspaDescriptor(Structure):
     """``LADSPA_Descriptor``."""
 
@@ -57,7 +69,7 @@ class LadspaDescriptor(Structure):
 
 
 class Ladspa:
-    """A running LADSPA plug-in of one input: its ports are input, output, bypass, latency."""
+    """A running LADSPA plug-in: its ports are the input channels, the output channels, bypass, latency."""
 
     def __init__(self, path: Path, rate_hz: int) -> None:
         self._code = ctypes.CDLL(str(path))
@@ -65,12 +77,15 @@ class Ladspa:
         assert not self._code.ladspa_descriptor(1)
         self.about: Any = self._code.ladspa_descriptor(0).contents
         self.names = [self.about.names[number].decode() for number in range(self.about.ports)]
+        kinds = [self.about.kinds[number] for number in range(self.about.ports)]
+        assert kinds == sorted(kinds, key=[9, 10, 5, 6].index)
+        self._inputs, self._outputs = kinds.count(9), kinds.count(10)
         self._handle = self.about.instantiate(ctypes.addressof(self.about), rate_hz)
         self.accepts = bool(self._handle)
         self._bypass, self._latency = np.zeros(1, np.float32), np.full(1, -1, np.float32)
         if self.accepts:
-            self._connect(2, self._bypass)
-            self._connect(3, self._latency)
+            self._connect(self.about.ports - 2, self._bypass)
+            self._connect(self.about.ports - 1, self._latency)
             self.reset()
 
     @property
@@ -82,14 +97,20 @@ class Ladspa:
         """Begin a new stream."""
         self.about.activate(self._handle)
 
-    def run(self, block: Sound, bypass: bool = False) -> Sound:
-        """Return the output of a block, computed in place."""
-        sound = block.copy()
+    def run(self, block: Sound, bypass: bool = False, turned: bool = False) -> Sound:
+        """Return the output of a block, both [frames] or [frames, channels], computed in place.
+
+        turned  output channels are written to the arrays of the input channels in reverse order
+        """
+        channels = channel_arrays(block, self._outputs)
+        targets = channels[::-1] if turned else channels
         self._bypass[0] = float(bypass)
-        self._connect(0, sound)
-        self._connect(1, sound)
-        self.about.run(self._handle, len(sound))
-        return sound
+        for number in range(self._inputs):
+            self._connect(number, channels[number])
+        for number in range(self._outputs):
+            self._connect(self._inputs + number, targets[number])
+        self.about.run(self._handle, len(block))
+        return joined_channels(targets[: self._outputs])
 
     def close(self) -> None:
         """Free the plug-in."""
@@ -138,6 +159,12 @@ class ClapBuffer(Structure):
         ("latency", c_uint32),
         ("constant_mask", c_uint64),
     )
+
+
+def clap_buffer(channels: list[Sound]) -> ClapBuffer:
+    """The buffer of a port; the arrays are kept by the caller."""
+    addresses = (c_void_p * len(channels))(*(channel.ctypes.data for channel in channels))
+    return ClapBuffer(ctypes.cast(addresses, POINTER(c_void_p)), None, len(channels), 0, 0)
 
 
 class ClapBlock(Structure):
@@ -210,7 +237,7 @@ class ClapPort(Structure):
 
 
 class Clap:
-    """A running CLAP plug-in of one input."""
+    """A running CLAP plug-in."""
 
     def __init__(self, path: Path, rate_hz: int, plugin_id: str) -> None:
         self._code = ctypes.CDLL(str(path))
@@ -229,14 +256,19 @@ class Clap:
 
     def port(self, is_input: bool) -> ClapPort:
         """The only input port, or the only output port."""
-        ports = self._extension("clap.audio-ports", 2)
-        count = CFUNCTYPE(c_uint32, c_void_p, c_bool)(ports[0])
-        get = CFUNCTYPE(c_bool, c_void_p, c_uint32, c_bool, POINTER(ClapPort))(ports[1])
-        info = ClapPort()
-        assert count(self._plugin, is_input) == 1
-        assert not get(self._plugin, 1, is_input, ctypes.byref(info))
-        assert get(self._plugin, 0, is_input, ctypes.byref(info))
-        return info
+        (port,) = self.ports(is_input)
+        return port
+
+    def ports(self, is_input: bool) -> list[ClapPort]:
+        """All input ports or output ports."""
+        functions = self._extension("clap.audio-ports", 2)
+        count = CFUNCTYPE(c_uint32, c_void_p, c_bool)(functions[0])(self._plugin, is_input)
+        get = CFUNCTYPE(c_bool, c_void_p, c_uint32, c_bool, POINTER(ClapPort))(functions[1])
+        ports = [ClapPort() for _ in range(count)]
+        for number, port in enumerate(ports):
+            assert get(self._plugin, number, is_input, ctypes.byref(port))
+        assert not get(self._plugin, count, is_input, ctypes.byref(ClapPort()))
+        return ports
 
     @property
     def delay(self) -> int:
@@ -255,11 +287,20 @@ class Clap:
         """Begin a new stream."""
         self._of.reset(self._plugin)
 
-    def run(self, block: Sound, bypass: bool | None = None) -> Sound:
-        """Return the output of a block, computed in place; an event sets ``bypass`` if it is given."""
-        sound = block.copy()
-        channel = (c_void_p * 1)(sound.ctypes.data)
-        buffer = ClapBuffer(ctypes.cast(channel, POINTER(c_void_p)), None, 1, 0, 0)
+    def run(self, block: Sound, bypass: bool | None = None, turned: bool = False) -> Sound:
+        """Return the output of a block, both [frames] or [frames, channels], computed in place.
+
+        bypass  an event sets it if it is given
+        turned  output channels are written to the arrays of the input channels in reverse order
+        """
+        sizes = [port.channels for port in self.ports(True)]
+        (outputs,) = (port.channels for port in self.ports(False))
+        channels = channel_arrays(block, outputs)
+        targets = (channels[::-1] if turned else channels)[:outputs]
+        input_channels = iter(channels)
+        groups = [list(itertools.islice(input_channels, size)) for size in sizes]
+        inputs = (ClapBuffer * len(groups))(*map(clap_buffer, groups))
+        output = clap_buffer(targets)
         event = ClapEvent(ctypes.sizeof(ClapEvent), 0, 0, 5, 0, 0, None, -1, -1, -1, -1, float(bool(bypass)))
         events: Any = ClapEvents()
 
@@ -273,17 +314,17 @@ class Clap:
         events.size, events.get = type(events.size)(count), type(events.get)(get)
         audio_block = ClapBlock(
             0,
-            len(sound),
+            len(block),
             None,
-            ctypes.pointer(buffer),
-            ctypes.pointer(buffer),
-            1,
+            inputs,
+            ctypes.pointer(output),
+            len(groups),
             1,
             ctypes.pointer(events),
             None,
         )
         assert self._of.process(self._plugin, ctypes.byref(audio_block)) == 1
-        return sound
+        return joined_channels(targets)
 
     def close(self) -> None:
         """Free the plug-in."""

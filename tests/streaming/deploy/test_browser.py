@@ -94,10 +94,10 @@ BLOCKS = """async ([sound, rate, rounds]) => {
         const output = new Float32Array(input.length);
         sound.reset();
         for (let start = 0; start < input.length; start += 128) {
-          const block = [input.subarray(start, start + 128)], place = output.subarray(start, start + 128);
+          const block = [input.subarray(start, start + 128)], places = [output.subarray(start, start + 128)];
           let pulses = 0;
           const began = performance.now();
-          sound.process(block, place, 128, () => ++pulses);
+          sound.process(block, places, 128, () => ++pulses);
           took.push(performance.now() - began);
           maxPulses = Math.max(maxPulses, pulses);
         }

@@ -133,7 +133,7 @@ def test_a_web_module_takes_external_weights(program: NativeProgram, tmp_path: P
         const inside = new WebAssembly.Module(readFileSync(`${folder}/../False/module.wasm`));
         const sounds = [new Sound(module, 48000, 128, weights), new Sound(inside, 48000)].map((sound) => {
           const result = new Float32Array(heard.length);
-          sound.process([heard], result, heard.length);
+          sound.process([heard], [result], heard.length);
           return result;
         });
         const same = sounds[0].every((frame, i) => frame === sounds[1][i]);

@@ -18,7 +18,7 @@ from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.deploy.hosts import Clap, Ladspa
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
-from tests.streaming.models import decimating_model
+from tests.streaming.models import channel_filter_model
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
@@ -218,8 +218,11 @@ def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
 def test_plugins_refuse_models_without_sound(tmp_path: Path, program: NativeProgram) -> None:
     with pytest.raises(WriteError, match="give rate="):
         build(program, tmp_path, plugins=("lv2",))
-    with pytest.raises(WriteError, match=r"audio of one channel, and the input x is float32 \[1, 6, 2\]"):
-        build(compile_program(decimating_model(), 6), tmp_path, rate_hz=RATE_HZ, plugins=("lv2",))
+    features = (
+        r"audio of up to 8 channels at one rate, and the input x is float32 \[1, 16, 6\]: add .* recipe"
+    )
+    with pytest.raises(WriteError, match=features):
+        build(compile_program(channel_filter_model(), 6), tmp_path, rate_hz=RATE_HZ, plugins=("lv2",))
     with pytest.raises(
         InputError, match='plugin="vst": there is no such plug-in; choose one of ladspa, lv2, clap'
     ):

@@ -14,7 +14,7 @@ from tests.noise import quiet_noise
 from tests.streaming.deploy.building import PULSE, build, compile_program
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, delay_and_output
-from tests.streaming.models import decimating_model
+from tests.streaming.models import channel_filter_model
 
 CLOSE = 1e-6
 
@@ -63,7 +63,7 @@ def test_blocks_of_a_worklet_have_the_reported_delay(
         const count = (one) => (pulses += one.frames().length);
         for (let start = 0; start < heard.length; start += 128) {
           const end = Math.min(start + 128, heard.length);
-          sound.process([heard.subarray(start, end)], result.subarray(start, end), end - start, count);
+          sound.process([heard.subarray(start, end)], [result.subarray(start, end)], end - start, count);
         }
         writeFileSync(made, result);
         console.log(JSON.stringify({ delay: sound.delay, pulses, ...sound.counters() }));
@@ -86,7 +86,7 @@ def test_a_reset_begins_the_sound_again_and_bypass_delays_it(folder: Path, tmp_p
         """
         const sound = new Sound(module, 16000), run = () => {
           const result = new Float32Array(heard.length);
-          sound.process([heard], result, heard.length);
+          sound.process([heard], [result], heard.length);
           return result;
         };
         const first = run();
@@ -148,7 +148,7 @@ def test_snapshots_of_javascript_agree_with_python(
 def test_a_model_that_takes_no_sound_has_no_page(tmp_path: Path) -> None:
     """The streams of such a model run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
-    library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
+    library = build(compile_program(channel_filter_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
     assert "module.wasm" in library.sizes
     assert "index.html" not in library.sizes
     _, printed = run_node(

@@ -8,6 +8,8 @@ void *memset(void *, int, size_t);
 
 enum { HALF_FRAMES = @HALF_FRAMES@, PHASES = @PHASES@, LANES = 16, UNIT_BITS = 20, MAX_RATIO = @UPPER@_MAX_RATIO };
 enum { SOUND_OUT = @SOUND_OUT@, INPUTS = @INPUTS@, OUTPUTS = @OUTPUTS@, RATE_HZ = @RATE_HZ@, CHUNK = @UPPER@_CHUNK };
+enum { IN_CHANNELS = @UPPER@_INPUT_CHANNELS, OUT_CHANNELS = @UPPER@_OUTPUT_CHANNELS };
+enum { DRY_CHANNELS = @DRY_CHANNELS@ }; /* of the first input */
 #define STOP_DB @STOP_DB@
 #define MAX_PERIOD (INT64_C(1) << 22)
 #define PI 3.14159265358979323846
@@ -27,6 +29,11 @@ struct ring {
   int64_t room, first, count;
 };
 
+struct layout { /* of a channel in a pulse: its port, its first value, and the step to the next one */
+  int port, first, step;
+};
+static const struct layout in_layouts[IN_CHANNELS] = {@IN_LAYOUTS@};
+
 struct @NAME@_blocks {
   @NAME@_stream *stream;
   const @NAME@_port *ports;
@@ -34,10 +41,11 @@ struct @NAME@_blocks {
   double share, change; /* of the sound that is let through, and by how much it changes from frame to frame */
   double bad_samples, bad_pulses;
   struct shape inward, outward;
-  struct resampler in[INPUTS], out;
-  struct ring dry, wet; /* the sound that came, as late as that of the model */
-  float *queue[INPUTS], *resampled;
+  struct resampler in[IN_CHANNELS], out[OUT_CHANNELS];
+  struct ring dry[OUT_CHANNELS], wet[OUT_CHANNELS]; /* the sound that came, as late as that of the model */
+  float *queue[IN_CHANNELS], *samples, *resampled;
   int queued, room; /* frames that wait for a pulse */
+  float *pulses[INPUTS];
   void *results[OUTPUTS];
 };
 
@@ -206,22 +214,24 @@ static size_t lay_out(@NAME@_blocks *blocks, unsigned char *memory, void **strea
     design(&blocks->inward, blocks->rate_hz, RATE_HZ, in_table);
     design(&blocks->outward, RATE_HZ, blocks->rate_hz, out_table);
   }
-  for (i = 0; i < INPUTS; ++i) {
+  for (i = 0; i < IN_CHANNELS; ++i) {
     const size_t window = differs ? 2 * (size_t)(blocks->inward.taps + largest) : 0;
     float *history = part(memory, &at, window * sizeof(float));
     set_resampler(&blocks->in[i], &blocks->inward, blocks->rate_hz, RATE_HZ, in_table, history, largest);
     blocks->queue[i] = part(memory, &at, (size_t)blocks->room * sizeof(float));
   }
-  {
+  for (i = 0; i < INPUTS; ++i) blocks->pulses[i] = part(memory, &at, blocks->ports[i].bytes);
+  for (i = 0; i < OUT_CHANNELS; ++i) {
     const size_t window = differs ? 2 * (size_t)(blocks->outward.taps + largest) : 0;
     float *history = part(memory, &at, window * sizeof(float));
-    set_resampler(&blocks->out, &blocks->outward, RATE_HZ, blocks->rate_hz, out_table, history, largest);
+    set_resampler(&blocks->out[i], &blocks->outward, RATE_HZ, blocks->rate_hz, out_table, history, largest);
+    blocks->dry[i].room = blocks->delay + CHUNK;
+    blocks->dry[i].frames = part(memory, &at, (size_t)blocks->dry[i].room * sizeof(float));
+    blocks->wet[i].room = blocks->waiting + CHUNK + 2 * in_host_frames(blocks->pulse, blocks->rate_hz) + 2;
+    blocks->wet[i].frames = part(memory, &at, (size_t)blocks->wet[i].room * sizeof(float));
   }
+  blocks->samples = part(memory, &at, (size_t)blocks->pulse * sizeof(float));
   blocks->resampled = part(memory, &at, (size_t)(in_host_frames(blocks->pulse, blocks->rate_hz) + 1) * sizeof(float));
-  blocks->dry.room = blocks->delay + CHUNK;
-  blocks->dry.frames = part(memory, &at, (size_t)blocks->dry.room * sizeof(float));
-  blocks->wet.room = blocks->waiting + CHUNK + 2 * in_host_frames(blocks->pulse, blocks->rate_hz) + 2;
-  blocks->wet.frames = part(memory, &at, (size_t)blocks->wet.room * sizeof(float));
   for (i = 0; i < OUTPUTS; ++i) blocks->results[i] = part(memory, &at, port_of(blocks, i)->bytes);
   *stream = part(memory, &at, @NAME@_size());
   return at;
@@ -278,14 +288,16 @@ int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames
 void @NAME@_blocks_reset(@NAME@_blocks *blocks) {
   int i;
   @NAME@_reset(blocks->stream);
-  for (i = 0; i < INPUTS; ++i) {
+  for (i = 0; i < IN_CHANNELS; ++i) {
     if (blocks->rate_hz != RATE_HZ) reset_resampler(&blocks->in[i], &blocks->inward);
     memset(blocks->queue[i], 0, (size_t)blocks->preroll * sizeof(float));
   }
-  if (blocks->rate_hz != RATE_HZ) reset_resampler(&blocks->out, &blocks->outward);
+  for (i = 0; i < OUT_CHANNELS; ++i) {
+    if (blocks->rate_hz != RATE_HZ) reset_resampler(&blocks->out[i], &blocks->outward);
+    silence(&blocks->dry[i], blocks->delay);
+    silence(&blocks->wet[i], blocks->waiting);
+  }
   blocks->queued = blocks->preroll;
-  silence(&blocks->dry, blocks->delay);
-  silence(&blocks->wet, blocks->waiting);
   blocks->share = blocks->bypass;
 }
 
@@ -293,10 +305,13 @@ int @NAME@_blocks_delay(const @NAME@_blocks *blocks) { return blocks->delay; }
 
 void @NAME@_blocks_bypass(@NAME@_blocks *blocks, int bypass) { blocks->bypass = bypass != 0; }
 
+/* The channel of the first input that is let through as a channel of the output: the last one is repeated. */
+static int dry_channel(int output) { return output < DRY_CHANNELS ? output : DRY_CHANNELS - 1; }
+
 void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int frames) {
   int64_t ready = frames; /* for the model */
   int i, k;
-  for (i = 0; i < INPUTS; ++i) {
+  for (i = 0; i < IN_CHANNELS; ++i) {
     float sound[CHUNK];
     for (k = 0; k < frames; ++k) {
       const float frame = inputs[i] ? inputs[i][k] : 0;
@@ -304,7 +319,8 @@ void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int 
       sound[k] = is_number ? frame : 0;
       blocks->bad_samples += !is_number;
     }
-    if (i == 0) put(&blocks->dry, sound, frames);
+    for (k = 0; k < OUT_CHANNELS; ++k)
+      if (dry_channel(k) == i) put(&blocks->dry[k], sound, frames);
     if (blocks->rate_hz == RATE_HZ)
       memcpy(blocks->queue[i] + blocks->queued, sound, (size_t)frames * sizeof(float));
     else
@@ -313,64 +329,93 @@ void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int 
   blocks->queued += (int)ready;
 }
 
+/* Takes a pulse out of the queues, laid out as the model's inputs are. */
+static void fill_pulses(@NAME@_blocks *blocks) {
+  int i, k;
+  for (i = 0; i < IN_CHANNELS; ++i) {
+    const struct layout *layout = &in_layouts[i];
+    float *target = blocks->pulses[layout->port] + layout->first, *queue = blocks->queue[i];
+    for (k = 0; k < blocks->pulse; ++k) target[k * layout->step] = queue[k];
+    for (k = 0; k < blocks->queued - blocks->pulse; ++k) queue[k] = queue[blocks->pulse + k];
+  }
+  blocks->queued -= blocks->pulse;
+}
+
+#if @SOUND_OUT@ >= 0
+static const struct layout out_layouts[OUT_CHANNELS] = {@OUT_LAYOUTS@};
+
+/* Puts the sound of a pulse into the rings; its first frames are before the sound begins, and become silent. */
+static void play(@NAME@_blocks *blocks, int silent) {
+  int i, k;
+  for (i = 0; i < OUT_CHANNELS; ++i) {
+    const struct layout *layout = &out_layouts[i];
+    float *sound = (float *)blocks->results[SOUND_OUT] + layout->first, *samples = blocks->samples;
+    for (k = 0; k < silent; ++k) sound[k * layout->step] = 0;
+    for (k = 0; k < blocks->pulse; ++k) samples[k] = sound[k * layout->step];
+    if (blocks->rate_hz == RATE_HZ)
+      put(&blocks->wet[i], samples, blocks->pulse);
+    else
+      put(&blocks->wet[i], blocks->resampled, resample(&blocks->out[i], samples, blocks->pulse, blocks->resampled));
+  }
+}
+#endif
+
 int @NAME@_blocks_run(@NAME@_blocks *blocks) {
   const void *inputs[INPUTS];
-  int code, i, k;
+  int code, i;
   if (blocks->queued < blocks->pulse) return 0;
-  for (i = 0; i < INPUTS; ++i) inputs[i] = blocks->queue[i];
+  fill_pulses(blocks);
+  for (i = 0; i < INPUTS; ++i) inputs[i] = blocks->pulses[i];
   code = @NAME@_step(blocks->stream, inputs, blocks->results);
   if (code) { /* it has no result for such sound, or has had all frames that it can take: a new stream begins */
     ++blocks->bad_pulses;
     for (i = 0; i < OUTPUTS; ++i) memset(blocks->results[i], 0, port_of(blocks, i)->bytes);
     @NAME@_reset(blocks->stream);
   }
-  blocks->queued -= blocks->pulse;
-  for (i = 0; i < INPUTS; ++i)
-    for (k = 0; k < blocks->queued; ++k) blocks->queue[i][k] = blocks->queue[i][blocks->pulse + k];
 #if @SOUND_OUT@ >= 0
   {
-    const float *sound = (const float *)blocks->results[SOUND_OUT];
     size_t first = 0, valid = @NAME@_valid(blocks->stream, SOUND_OUT, &first);
-    if (!code && !valid) first = port_of(blocks, SOUND_OUT)->frames;
-    if (!code) memset(blocks->results[SOUND_OUT], 0, first * sizeof(float)); /* before the sound begins */
-    if (blocks->rate_hz == RATE_HZ)
-      put(&blocks->wet, sound, blocks->pulse);
-    else
-      put(&blocks->wet, blocks->resampled, resample(&blocks->out, sound, blocks->pulse, blocks->resampled));
+    if (!valid) first = port_of(blocks, SOUND_OUT)->frames;
+    play(blocks, code ? 0 : (int)first);
   }
 #endif
   return 1;
 }
 
-void @NAME@_blocks_take(@NAME@_blocks *blocks, float *output, int frames) {
-  int i;
+void @NAME@_blocks_take(@NAME@_blocks *blocks, float *const outputs[], int frames) {
+  int i, k;
   for (i = 0; i < frames; ++i) {
-    const float dry = get(&blocks->dry);
-    const float wet = blocks->wet.count > 0 ? get(&blocks->wet) : 0;
     if (blocks->share < blocks->bypass) {
       blocks->share = blocks->share + blocks->change < 1 ? blocks->share + blocks->change : 1;
     } else if (blocks->share > blocks->bypass) {
       blocks->share = blocks->share > blocks->change ? blocks->share - blocks->change : 0;
     }
-    if (blocks->share == 0)
-      output[i] = wet;
-    else if (blocks->share == 1)
-      output[i] = dry;
-    else
-      output[i] = (float)(wet + (dry - wet) * blocks->share);
+    for (k = 0; k < OUT_CHANNELS; ++k) {
+      const float dry = get(&blocks->dry[k]);
+      const float wet = blocks->wet[k].count > 0 ? get(&blocks->wet[k]) : 0;
+      if (!outputs[k]) continue;
+      if (blocks->share == 0)
+        outputs[k][i] = wet;
+      else if (blocks->share == 1)
+        outputs[k][i] = dry;
+      else
+        outputs[k][i] = (float)(wet + (dry - wet) * blocks->share);
+    }
   }
 }
 
-void @NAME@_blocks_process(@NAME@_blocks *blocks, const float *const inputs[], float *output, size_t frames) {
+void @NAME@_blocks_process(@NAME@_blocks *blocks, const float *const inputs[], float *const outputs[], size_t frames) {
   size_t done;
   int i;
   for (done = 0; done < frames; done += CHUNK) {
     const int count = frames - done < CHUNK ? (int)(frames - done) : CHUNK;
-    const float *here[INPUTS];
-    for (i = 0; i < INPUTS; ++i) here[i] = inputs[i] ? inputs[i] + done : 0;
-    @NAME@_blocks_feed(blocks, here, count);
+    const float *sources[IN_CHANNELS];
+    float *targets[OUT_CHANNELS];
+    for (i = 0; i < IN_CHANNELS; ++i) sources[i] = inputs[i] ? inputs[i] + done : 0;
+    for (i = 0; i < OUT_CHANNELS; ++i) targets[i] = outputs[i] ? outputs[i] + done : 0;
+    @NAME@_blocks_feed(blocks, sources, count);
     while (@NAME@_blocks_run(blocks)) continue;
-    @NAME@_blocks_take(blocks, output + done, count);
+    @NAME@_blocks_take(blocks, targets, count);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { BYPASS = 0 };
+enum { BYPASS = 0, INPUTS = @INPUTS@ };
 
 struct instance {
   clap_plugin plugin;
@@ -14,8 +14,11 @@ struct instance {
   int bypass;
 };
 
-static const char *const input_names[INPUTS] = {@INPUT_NAMES@};
-static const char *const features[] = {"audio-effect", "mono", 0};
+static const struct port {
+  const char *name;
+  uint32_t channels;
+} input_ports[] = {@INPUT_PORTS@}, output_port = {"Output", OUT_CHANNELS};
+static const char *const features[] = {"audio-effect", @FEATURES@0};
 static const clap_descriptor about = {{1, 1, 0}, "@URI@", @TEXT@, "pulse", "", "", "", "@VERSION@", "", features};
 
 static struct instance *of(const clap_plugin *plugin) { return plugin->data; }
@@ -68,15 +71,22 @@ static void apply(struct instance *one, const clap_events_in *events) {
   }
 }
 
+static float *channel_of(const clap_buffer *buffer, uint32_t channel) {
+  return buffer->data32 && channel < buffer->channels ? buffer->data32[channel] : 0;
+}
+
 static int32_t plugin_process(const clap_plugin *plugin, const clap_block *block) {
   struct instance *one = of(plugin);
-  const float *inputs[INPUTS];
-  uint32_t i;
+  const float *inputs[IN_CHANNELS];
+  float *outputs[OUT_CHANNELS];
+  uint32_t i, k, count = 0;
   if (!one->sound.memory || !block->output_count || !block->outputs[0].data32) return CLAP_ERROR;
   apply(one, block->events_in);
   for (i = 0; i < INPUTS; ++i)
-    inputs[i] = i < block->input_count && block->inputs[i].data32 ? block->inputs[i].data32[0] : 0;
-  @NAME@_blocks_process(one->sound.blocks, inputs, block->outputs[0].data32[0], block->frames);
+    for (k = 0; k < input_ports[i].channels; ++k)
+      inputs[count++] = i < block->input_count ? channel_of(&block->inputs[i], k) : 0;
+  for (k = 0; k < OUT_CHANNELS; ++k) outputs[k] = channel_of(&block->outputs[0], k);
+  @NAME@_blocks_process(one->sound.blocks, inputs, outputs, block->frames);
   block->outputs[0].constant_mask = 0;
   return CLAP_CONTINUE;
 }
@@ -87,14 +97,16 @@ static uint32_t port_count(const clap_plugin *plugin, bool is_input) {
 }
 
 static bool port_get(const clap_plugin *plugin, uint32_t index, bool is_input, clap_port *port) {
+  const struct port *chosen;
   if (index >= port_count(plugin, is_input)) return false;
+  chosen = is_input ? &input_ports[index] : &output_port;
   memset(port, 0, sizeof *port);
   port->id = index;
-  strncpy(port->name, is_input ? input_names[index] : "Output", sizeof port->name - 1);
+  strncpy(port->name, chosen->name, sizeof port->name - 1);
   port->flags = index == 0 ? CLAP_MAIN_PORT : 0;
-  port->channels = 1;
-  port->kind = "mono";
-  port->in_place_pair = index == 0 ? 0 : CLAP_NONE;
+  port->channels = chosen->channels;
+  port->kind = chosen->channels == 1 ? CLAP_PORT_MONO : chosen->channels == 2 ? CLAP_PORT_STEREO : 0;
+  port->in_place_pair = index == 0 && input_ports[0].channels == OUT_CHANNELS ? 0 : CLAP_NONE;
   return true;
 }
 

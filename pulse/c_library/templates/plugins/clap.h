@@ -130,3 +130,5 @@ typedef struct {
 enum { CLAP_VALUE_EVENT = 5, CLAP_CORE_EVENTS = 0, CLAP_ERROR = 0, CLAP_CONTINUE = 1, CLAP_MAIN_PORT = 1 };
 enum { CLAP_STEPPED = 1, CLAP_BYPASS = 1 << 4, CLAP_AUTOMATABLE = 1 << 5 };
 #define CLAP_NONE UINT32_MAX
+#define CLAP_PORT_MONO "mono"
+#define CLAP_PORT_STEREO "stereo"

@@ -38,9 +38,9 @@ static void *instantiate(const descriptor *about, unsigned long rate) {
 static void connect_port(void *handle, unsigned long port, float *data) { set_port(handle, port, data); }
 static void run(void *handle, unsigned long frames) { process(handle, frames, 1); }
 
-static const int kinds[PORTS] = {@INPUT_KINDS@, OUTPUT | AUDIO, INPUT | CONTROL, OUTPUT | CONTROL};
-static const char *const names[PORTS] = {@INPUT_NAMES@, "Output", "Bypass", "latency"};
-static const range ranges[PORTS] = {@INPUT_RANGES@, {0, 0, 0}, {TOGGLED | DEFAULT_0, 0, 0}, {FROM | WHOLE, 0, 0}};
+static const int kinds[PORTS] = {@AUDIO_KINDS@, INPUT | CONTROL, OUTPUT | CONTROL};
+static const char *const names[PORTS] = {@AUDIO_NAMES@, "Bypass", "latency"};
+static const range ranges[PORTS] = {@AUDIO_RANGES@, {TOGGLED | DEFAULT_0, 0, 0}, {FROM | WHOLE, 0, 0}};
 static const descriptor about = {
     @ID@, "@NAME@", RUNS_HARD_REAL_TIME, @TEXT@, "pulse", "as the model's", PORTS, kinds, names, ranges, 0,
     instantiate, connect_port, activate, run, 0, 0, 0, cleanup};

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { INPUTS = @INPUTS@ };
+enum { IN_CHANNELS = @UPPER@_INPUT_CHANNELS, OUT_CHANNELS = @UPPER@_OUTPUT_CHANNELS };
 #if defined(_WIN32)
 #define ENTRY __declspec(dllexport)
 #else

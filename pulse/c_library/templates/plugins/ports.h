@@ -1,7 +1,7 @@
 /* What the plug-ins of @TITLE@ share whose host connects a place to each port: LADSPA and LV2. */
 #include "@NAME@_plugin.h"
 
-enum { OUT = INPUTS, SWITCH, LATENCY, PORTS };
+enum { OUT = IN_CHANNELS, SWITCH = OUT + OUT_CHANNELS, LATENCY, PORTS };
 
 struct instance {
   struct sound sound;
@@ -26,11 +26,11 @@ static void activate(void *handle) {
 
 /* The switch bypasses the model while it is on, or while it is off. */
 static void process(struct instance *one, size_t frames, int bypass_if_on) {
-  const float *inputs[INPUTS];
+  const float *inputs[IN_CHANNELS];
   int i;
-  for (i = 0; i < INPUTS; ++i) inputs[i] = one->ports[i];
+  for (i = 0; i < IN_CHANNELS; ++i) inputs[i] = one->ports[i];
   if (one->ports[SWITCH]) @NAME@_blocks_bypass(one->sound.blocks, (*one->ports[SWITCH] > 0) == bypass_if_on);
-  if (one->ports[OUT]) @NAME@_blocks_process(one->sound.blocks, inputs, one->ports[OUT], frames);
+  @NAME@_blocks_process(one->sound.blocks, inputs, one->ports + OUT, frames);
   if (one->ports[LATENCY]) *one->ports[LATENCY] = (float)@NAME@_blocks_delay(one->sound.blocks);
 }
 

@@ -74,9 +74,13 @@ export class Sound {
   constructor(module: WebAssembly.Module, rateHz: number, blockFrames?: number, weights?: ArrayBuffer);
   /** By how many frames the output is later than the input. */
   readonly delay: number;
+  /** Channels of each input, and of the output. */
+  readonly inputChannels: readonly number[];
+  readonly outputChannels: number;
+  /** An array for each channel: of all inputs, input by input, and of the output. */
   process(
     inputs: readonly (Float32Array | undefined)[],
-    output: Float32Array | undefined,
+    outputs: readonly (Float32Array | undefined)[] | undefined,
     frames: number,
     onPulse?: (sound: Sound) => void,
   ): void;
@@ -87,7 +91,10 @@ export class Sound {
   counters(): Pick<Counters, "badSamples" | "badPulses">;
 }
 
-/** The node of the model: one mono input for each audio input that it has, one mono output. */
+/**
+ * The node of the model: an input for each audio input of the model, and one output, with the model's channels. All
+ * inputs of a node have the same number of channels, that of the largest; an input with fewer takes the first ones.
+ */
 export class PulseNode extends AudioWorkletNode {
   /** `module`: module.wasm, compiled or as bytes; `weights`: external ones; by default the files beside worklet.js. */
   static create(

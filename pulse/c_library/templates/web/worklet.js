@@ -39,6 +39,8 @@ for (const name of Object.keys(MATH)) MATH[`${name}f`] = MATH[name];
 MATH.fmod = MATH.fmodf = (a, b) => a % b;
 MATH.fabs = MATH.fabsf = Math.abs;
 
+/** The channels of a port of audio: the values of a frame. */
+const channelsOf = (port) => port.bytes / 4 / port.frames;
 const alignUp = (bytes) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
 function importsOf(module) {
@@ -105,6 +107,15 @@ class Instance {
       delay: word(8),
       rate: view.getFloat64(at + 40, true),
     };
+  }
+
+  /** The channels of the inputs, and of the output that is played; one, of silence, if none is. */
+  channels() {
+    if (!this.exports[`${this.prefix}_blocks_init`])
+      throw new Error(`${this.prefix}: built without sound (pulse build says why); use Model, pulse by pulse`);
+    const inputs = this.ports.filter((port) => !port.isOutput).map(channelsOf);
+    const output = this.call("blocks_sound_output");
+    return [inputs, output < 0 ? 1 : channelsOf(this.ports[inputs.length + output])];
   }
 
   get hasExternalWeights() {
@@ -218,8 +229,7 @@ export class Model {
 export class Sound {
   constructor(module, rateHz, blockFrames = 128, weights = undefined) {
     const instance = (this.instance = new Instance(module));
-    if (!instance.exports[`${instance.prefix}_blocks_init`])
-      throw new Error(`${instance.prefix}: built without sound (pulse build says why); use Model, pulse by pulse`);
+    [this.inputChannels, this.outputChannels] = instance.channels();
     const bytes = instance.call("blocks_size", rateHz, blockFrames);
     if (!bytes) {
       const reason = `${rateHz} Hz and the model's rate are more than ${MAX_RATIO} times apart`;
@@ -236,20 +246,22 @@ export class Sound {
     this.soundOutput = instance.call("blocks_sound_output");
     this.stream = instance.call("blocks_stream", this.blocks);
     instance.giveWeights(this.stream, weights);
-    const places = this.inputs.map(() => instance.allocate(CHUNK * 4));
-    const target = instance.allocate(CHUNK * 4);
-    this.inputTable = instance.pointers(places);
-    this.target = target;
+    const placesOf = (channels) => Array.from({ length: channels }, () => instance.allocate(CHUNK * 4));
+    const places = [this.inputChannels.flatMap(placesOf), placesOf(this.outputChannels)];
+    [this.inputTable, this.outputTable] = places.map((addresses) => instance.pointers(addresses));
     this.countersAt = instance.allocate(16);
-    this.inputArrays = places.map((at) => new Float32Array(instance.memory.buffer, at, CHUNK));
-    this.outputArray = new Float32Array(instance.memory.buffer, target, CHUNK);
+    const arrayAt = (at) => new Float32Array(instance.memory.buffer, at, CHUNK);
+    [this.inputArrays, this.outputArrays] = places.map((addresses) => addresses.map(arrayAt));
     this.feed = instance.exports[`${instance.prefix}_blocks_feed`];
     this.run = instance.exports[`${instance.prefix}_blocks_run`];
     this.take = instance.exports[`${instance.prefix}_blocks_take`];
   }
 
-  /** `inputs`: a Float32Array or undefined (silence) each; `output` may be undefined. `onPulse` runs after pulses. */
-  process(inputs, output, frames, onPulse) {
+  /**
+   * `inputs`: a Float32Array or undefined (silence) for each channel, input by input; `outputs`: one for each channel
+   * of the output, or undefined. `onPulse` runs after pulses.
+   */
+  process(inputs, outputs, frames, onPulse) {
     for (let done = 0; done < frames; done += CHUNK) {
       const count = Math.min(CHUNK, frames - done);
       for (let number = 0; number < this.inputArrays.length; ++number) {
@@ -260,8 +272,11 @@ export class Sound {
       }
       this.feed(this.blocks, this.inputTable, count);
       while (this.run(this.blocks)) onPulse?.(this);
-      this.take(this.blocks, this.target, count);
-      if (output) output.set(count === CHUNK ? this.outputArray : this.outputArray.subarray(0, count), done);
+      this.take(this.blocks, this.outputTable, count);
+      for (let number = 0; outputs && number < this.outputArrays.length; ++number) {
+        const array = this.outputArrays[number];
+        outputs[number]?.set(count === CHUNK ? array : array.subarray(0, count), done);
+      }
     }
   }
 
@@ -307,7 +322,7 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
         const { module, weights } = processorOptions;
         const compiled = module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
         this.sound = new Sound(compiled, sampleRate, 128, weights);
-        this.channels = this.sound.inputs.map(() => undefined);
+        this.channels = this.sound.inputArrays.map(() => undefined);
         this.isSound = this.sound.soundOutput >= 0;
         this.hasFrames = this.sound.outputs.length > (this.isSound ? 1 : 0);
         this.onPulse = this.hasFrames ? () => this.post() : undefined;
@@ -332,14 +347,16 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
       process(inputs, outputs, { bypass }) {
         const start = now();
         const { counts, sound, channels } = this;
-        for (let number = 0; number < channels.length; ++number) channels[number] = inputs[number]?.[0];
-        const output = outputs[0]?.[0];
-        const frames = output?.length ?? channels.find((channel) => channel)?.length ?? 128;
+        let number = 0;
+        for (let input = 0; input < sound.inputChannels.length; ++input)
+          for (let channel = 0; channel < sound.inputChannels[input]; ++channel)
+            channels[number++] = inputs[input]?.[channel];
+        const frames = outputs[0]?.[0]?.length ?? channels.find((channel) => channel)?.length ?? 128;
         if (bypass[0] >= 0.5 !== this.bypassed) {
           this.bypassed = !this.bypassed;
           sound.bypass(this.bypassed);
         }
-        sound.process(channels, this.isSound ? output : undefined, frames, this.onPulse);
+        sound.process(channels, this.isSound ? outputs[0] : undefined, frames, this.onPulse);
         if (this.next !== undefined && currentFrame > this.next) counts.lost += (currentFrame - this.next) / frames;
         this.next = currentFrame + frames;
         const tookMs = now() - start;
@@ -352,28 +369,33 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
   );
 }
 
-/** The node of the model in a graph of Web Audio: one mono input for each audio input that it has, one mono output. */
+/**
+ * The node of the model in a graph of Web Audio: an input for each audio input of the model, one output. Each has the
+ * model's channels; all inputs of a node have as many, so an input with fewer takes the first ones.
+ */
 export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
   static async create(context, { module, weights } = {}) {
     const here = import.meta.url;
     const source = module ?? (await fetchBytes(new URL("module.wasm", here)));
     const compiled = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
     const instance = new Instance(compiled);
-    const inputs = instance.ports.filter((port) => !port.isOutput).length;
+    const [inputs, outputs] = instance.channels();
     if (instance.hasExternalWeights) weights ??= await fetchBytes(new URL("@NAME@.weights", here));
     await context.audioWorklet.addModule(here);
-    const node = new PulseNode(context, compiled, inputs, weights);
+    const node = new PulseNode(context, compiled, inputs, outputs, weights);
     await node.ready;
     return node;
   }
 
-  constructor(context, module, inputs, weights) {
+  constructor(context, module, inputs, outputs, weights) {
+    const channelCount = Math.max(...inputs);
     super(context, "@NAME@", {
-      numberOfInputs: inputs,
+      numberOfInputs: inputs.length,
       numberOfOutputs: 1,
-      outputChannelCount: [1],
-      channelCount: 1,
+      outputChannelCount: [outputs],
+      channelCount,
       channelCountMode: "explicit",
+      channelInterpretation: channelCount > 2 ? "discrete" : "speakers",
       processorOptions: { module, weights },
     });
     this.delay = 0;
