@@ -8,12 +8,17 @@ from shutil import which
 import pytest
 
 from pulse.c_library.library_contents import LibraryContents, library_contents
+from pulse.c_library.sound_ports import blocks_header, blocks_source, sound_ports
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
+from pulse.program.program import Program
 from pulse.proof.oracle import pulsed_oracle
 from streaming.deploy.compiled_objects import CompiledObjects, compile_objects
+from streaming.deploy.sound_blocks import QUALITY
+from tests.streaming.channel_mixer import mixing_program
 from tests.streaming.deploy.building import HERE, build, compile_program
+from tests.streaming.deploy.sound import RATE_HZ
 from tests.streaming.models import filter_model
 
 pytestmark = [
@@ -22,7 +27,7 @@ pytestmark = [
 ]
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1")
-MISUSE = Path(__file__).parent / "misuse.c"
+MISUSE, BLOCKS = (Path(__file__).parent / name for name in ("misuse.c", "blocks.c"))
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +35,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parts of a library: header, source, objects, vector and its runner."""
     path = tmp_path_factory.mktemp("parts")
     program = compile_program(filter_model(), 16)
-    contents: LibraryContents = library_contents(program, "small", "small", None)
-    parts: CompiledObjects = compile_objects(contents, TARGETS[str(HERE)], path)
-    (path / "small.h").write_text(header(contents))
-    (path / "small.c").write_text(source(contents, parts.symbols))
+    contents, _ = write_parts(program, path)
     (path / "runner.c").write_text(fill("runner.c", contents))
     network = program.network
     (path / "vector.bin").write_bytes(make_vector(program, (network, pulsed_oracle(network))).content)
-    (path / "objects").write_text("\n".join(map(str, parts.objects)))
     return path
+
+
+def write_parts(program: Program, path: Path) -> tuple[LibraryContents, CompiledObjects]:
+    """Write the header, the C file and the objects of a library."""
+    contents = library_contents(program, "small", "small", RATE_HZ)
+    parts = compile_objects(contents, TARGETS[str(HERE)], path)
+    (path / "small.h").write_text(header(contents))
+    (path / "small.c").write_text(source(contents, parts.symbols))
+    (path / "objects").write_text("\n".join(map(str, parts.objects)))
+    return contents, parts
 
 
 def run_sanitized(folder: Path, main: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +57,7 @@ def run_sanitized(folder: Path, main: Path, *arguments: str) -> subprocess.Compl
     objects = (folder / "objects").read_text().split("\n")
     binary = folder / f"{main.stem}.out"
     options: Sequence[str] = (*STRICT, *SANITIZERS, f"-I{folder}")
-    sources = (str(main), str(folder / "small.c"))
+    sources = map(str, (main, *sorted(folder.glob("small*.c"))))
     subprocess.run(["gcc", *options, *sources, *objects, "-lm", "-o", str(binary)], check=True)
     return subprocess.run([str(binary), *arguments], capture_output=True, text=True)
 
@@ -59,6 +70,23 @@ def test_a_stream_passes_the_sanitizers(folder: Path) -> None:
 
 def test_mistakes_of_a_caller_are_codes(folder: Path) -> None:
     process = run_sanitized(folder, MISUSE)
+    assert process.returncode == 0, process.stderr
+    assert not process.stderr
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "layout"), [(1, 1, "1,C,T"), (2, 3, "1,T,C"), (3, 2, "1,C,T")])
+def test_sound_in_blocks_passes_the_sanitizers(
+    inputs: int, outputs: int, layout: str, tmp_path: Path
+) -> None:
+    """Each channel has its own memory, and all of it is within the reported size."""
+    contents, parts = write_parts(mixing_program(inputs, outputs, layout, 48), tmp_path)
+    ports, symbol = sound_ports(contents), parts.resampler_symbol
+    (tmp_path / "small_blocks.h").write_text(blocks_header(contents, ports))
+    code = blocks_source(contents, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)
+    (tmp_path / "small_blocks.c").write_text(code)
+    with (tmp_path / "objects").open("a") as file:
+        file.write(f"\n{parts.resampler}")
+    process = run_sanitized(tmp_path, BLOCKS)
     assert process.returncode == 0, process.stderr
     assert not process.stderr
 
