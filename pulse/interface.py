@@ -184,3 +184,10 @@ def find_port(model: Interface, name: str) -> Port:
     if name not in ports:
         raise PulsifyError(f"no input or output is called {name!r}; choose one of {', '.join(ports)}")
     return ports[name]
+
+
+def main_output(ports: Sequence[Port], source: Port | None) -> Port | None:
+    """Return the first of audio outputs with as many channels as an input, else the first; None if there are none."""
+    channels = None if source is None else source.channels
+    first = next((port for port in ports if port.channels), None)
+    return next((port for port in ports if port.channels == channels), first)

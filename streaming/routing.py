@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from pulse.errors import InputError
-from pulse.interface import Port
+from pulse.interface import Port, main_output
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -111,13 +111,6 @@ def find_choice(program: Program, name: str) -> OutputChoice:
 def is_playable(port: Port, source: Port) -> bool:
     """Return whether an output is audio at the rate of the input."""
     return port.channels > 0 and port.rate == source.rate
-
-
-def main_output(ports: Sequence[Port], source: Port | None) -> Port | None:
-    """Return the first of audio outputs with as many channels as an input, else the first; None if there are none."""
-    channels = None if source is None else source.channels
-    first = next((port for port in ports if port.channels), None)
-    return next((port for port in ports if port.channels == channels), first)
 
 
 def sound_output(program: Program, name: str | None) -> OutputChoice:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pulse.c_library.library_contents import LibraryContents
 from pulse.c_library.texts import fill
 from pulse.errors import WriteError
-from pulse.interface import MAX_CHANNELS, Port
+from pulse.interface import MAX_CHANNELS, Port, main_output
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -20,15 +20,15 @@ class SoundPorts:
 
     inputs        all inputs, which are audio
     outputs       the number of outputs, including outputs that are not sound
-    output_index  the first output that is audio, counted from the first output; -1: none
-    output        this output; None: none
+    output        the output that hosts play, chosen by ``main_output``; None: none
+    output_index  its number, counted from the first output; -1: none
     rate_hz       samples per second, of all sound
     """
 
     inputs: tuple[Port, ...]
     outputs: int
-    output_index: int
     output: Port | None
+    output_index: int
     rate_hz: int
 
     @property
@@ -60,13 +60,13 @@ def sound_ports(contents: LibraryContents) -> SoundPorts:
         raise WriteError(
             f"{contents.title}: {contents.rate_hz} samples per second; audio hosts have integer rates"
         )
-    outputs = contents.program.outputs
-    index = next((index for index, port in enumerate(outputs) if _is_host_sound(port)), -1)
+    inputs, outputs = tuple(contents.program.inputs), contents.program.outputs
+    output = main_output([port for port in outputs if _is_host_sound(port)], inputs[0])
     return SoundPorts(
-        inputs=tuple(contents.program.inputs),
+        inputs=inputs,
         outputs=len(outputs),
-        output_index=index,
-        output=outputs[index] if index >= 0 else None,
+        output_index=next((index for index, port in enumerate(outputs) if port is output), -1),
+        output=output,
         rate_hz=int(contents.rate_hz),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pulse.errors import InputError
-from pulse.interface import Port
+from pulse.interface import Port, main_output
 from pulse.program.program import Program
 from streaming.audio.channels import OutputChoice
 from streaming.audio.file_stream import stream_arrays, stream_audio
@@ -21,7 +21,7 @@ from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
 from streaming.opening.opened_model import OpenedModel
 from streaming.reports.file_report import FileReport, builtin_snr_db
-from streaming.routing import find_choice, find_output, is_playable, main_output, sound_inputs
+from streaming.routing import find_choice, find_output, is_playable, sound_inputs
 from streaming.terminal.progress import progress
 
 

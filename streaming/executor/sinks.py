@@ -72,7 +72,7 @@ class PcmSink(NotCopyable, Sink):
     """Writes raw little-endian samples of one output to a byte stream, which stays open; its channels are interleaved.
 
     encoding  u8, s16, s24, s32, f32 or f64
-    output    its name, or a channel of it, ``name:channel``; by default that of ``streaming.routing.main_output``
+    output    its name, or a channel of it, ``name:channel``; by default that of ``pulse.interface.main_output``
     Raises    InputError: no such encoding
     """
 
@@ -107,7 +107,7 @@ class AudioFileSink(NotCopyable, Sink):
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
     rate_hz   the rate of the file; by default the source's if it is audio, else the model's
-    output    its name, or a channel of it, ``name:channel``; by default that of ``streaming.routing.main_output``
+    output    its name, or a channel of it, ``name:channel``; by default that of ``pulse.interface.main_output``
     encoding  libsndfile's name, or that of a raw encoding, such as float or s24; the nearest to the source's by default
     Raises    InputError: a suffix that is not an audio format, or an encoding that it does not have
     """

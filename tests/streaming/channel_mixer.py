@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import pulse
 from pulse.facts import Array
@@ -69,3 +69,15 @@ def two_input_mixer(layout: str = "1,C,T") -> ModelProto:
     mixer.graph.input.append(far)
     mixer.graph.node.insert(0, node("Concat", "mic far", "x", axis=axis))
     return mixer
+
+
+def stereo_separator(with_mix: bool) -> ModelProto:
+    """x [1, 2, T] -> y [1, sources, 2, T], filters of x, and mix [1, 2, T], minus x."""
+    model = channel_mixer(2, 4)
+    model.graph.node[-1].CopyFrom(node("Reshape", "mixed sources", "y"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2, 2, -1]), "sources"))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, 2, "T"]))
+    if with_mix:
+        model.graph.node.append(node("Neg", "x", "mix"))
+        model.graph.output.append(helper.make_tensor_value_info("mix", TensorProto.FLOAT, [1, 2, "T"]))
+    return model

@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.interface import main_output
 from pulse.program.program import Program
 from streaming import Session
 from streaming.live.delay import Timing
@@ -20,7 +21,9 @@ def delay_and_output(program: Program, sound: Sound, host_hz: int, block: int) -
     sound  [frames] or [frames, channels], the channels of all inputs; the output is [frames] if it has one channel
     block  frames of the host's blocks; 1 if their size changes
     """
-    port, columns = program.outputs[0], sound.reshape(len(sound), -1).T
+    port = main_output(program.outputs, program.inputs[0])
+    assert port is not None
+    columns = sound.reshape(len(sound), -1).T
     differs, delay = host_hz != RATE_HZ, port.delay
     inward, outward = NativeResampler(host_hz, RATE_HZ), NativeResampler(RATE_HZ, host_hz)
     ahead = (inward.delay_frames, outward.delay_frames) if differs else (0, 0)

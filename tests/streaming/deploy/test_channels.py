@@ -14,7 +14,7 @@ import soundfile
 
 import pulse
 from tests.noise import quiet_noise
-from tests.streaming.channel_mixer import mixing_program, two_input_mixer
+from tests.streaming.channel_mixer import mixing_program, stereo_separator, two_input_mixer
 from tests.streaming.deploy.building import HERE, build
 from tests.streaming.deploy.hosts import Clap, Ladspa
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
@@ -31,8 +31,16 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "three to one": lambda: mixing_program(3, 1, "T,C", 80),
     "two inputs": lambda: pulse.load(two_input_mixer()).compile(48, backend="numba"),
     "two inputs interleaved": lambda: pulse.load(two_input_mixer("1,T,C")).compile(48, backend="numba"),
+    "sources": lambda: pulse.load(stereo_separator(False)).compile(64, backend="numba"),
+    "sources and mix": lambda: pulse.load(stereo_separator(True)).compile(64, backend="numba"),
 }
-INPUT_CHANNELS = {"stereo": 2, "stereo interleaved": 2, "one to three": 1}
+INPUT_CHANNELS = {
+    "stereo": 2,
+    "stereo interleaved": 2,
+    "one to three": 1,
+    "sources": 2,
+    "sources and mix": 2,
+}
 """Of the others, three."""
 
 
@@ -116,6 +124,8 @@ DRY = {
     "three to one": [0],
     "two inputs": [0, 1, 1],
     "two inputs interleaved": [0, 1, 1],
+    "sources": [0, 1, 1, 1],
+    "sources and mix": [0, 1],
 }
 """The input channel that bypass plays on each output channel."""
 
@@ -171,6 +181,7 @@ def test_nan_in_one_channel_counts_as_zero(folder: Callable[[str], Path], name: 
         ("one to three", ["Input", "Output y:0", "Output y:1", "Output y:2"]),
         ("three to one", ["Input x:0", "Input x:1", "Input x:2", "Output"]),
         ("two inputs", ["Input mic:0", "Input mic:1", "Input far", "Output y:0", "Output y:1", "Output y:2"]),
+        ("sources and mix", ["Input x:0", "Input x:1", "Output mix:0", "Output mix:1"]),
     ],
 )
 def test_each_channel_is_a_port(folder: Callable[[str], Path], name: str, names: list[str]) -> None:
