@@ -17,7 +17,9 @@ from tests.noise import quiet_noise
 from tests.streaming.channel_mixer import mixing_program, stereo_separator, two_input_mixer
 from tests.streaming.deploy.building import HERE, build
 from tests.streaming.deploy.hosts import Clap, Ladspa
+from tests.streaming.deploy.pipewire import positions, run_pipewire
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 CLOSE = 1e-6
@@ -224,21 +226,37 @@ def test_clap_ports_have_the_channels_of_the_model(
     plugin.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "channels", "positions"),
+CHAINS = pytest.mark.parametrize(
+    ("name", "captured", "played"),
     [
-        ("stereo", ["2", "2"], ["FL FR", "FL FR"]),
-        ("one to three", ["1", "3"], ["MONO", "AUX0 AUX1 AUX2"]),
-        ("two inputs", ["3", "3"], ["AUX0 AUX1 AUX2", "AUX0 AUX1 AUX2"]),
+        ("stereo", "FL FR", "FL FR"),
+        ("one to three", "MONO", "AUX0 AUX1 AUX2"),
+        ("two inputs", "AUX0 AUX1 AUX2", "AUX0 AUX1 AUX2"),
     ],
 )
+
+
+@CHAINS
 def test_the_filter_chain_has_the_channels_of_the_model(
-    folder: Callable[[str], Path], name: str, channels: list[str], positions: list[str]
+    folder: Callable[[str], Path], name: str, captured: str, played: str
 ) -> None:
     lines = [line.strip() for line in (folder(name) / "ladspa" / "small.conf").read_text().splitlines()]
-    assert [line.removeprefix("audio.channels = ") for line in lines if "channels =" in line] == channels
-    position = [line for line in lines if "audio.position" in line]
-    assert position == [f"audio.position = [ {text} ]" for text in positions]
+    expected = [
+        line
+        for channels in (captured, played)
+        for line in (f"audio.channels = {len(channels.split())}", f"audio.position = [ {channels} ]")
+    ]
+    assert [line for line in lines if line.startswith(("audio.channels", "audio.position"))] == expected
+
+
+@CHAINS
+def test_pipewire_shows_a_source_with_all_channels(
+    folder: Callable[[str], Path], tmp_path: Path, name: str, captured: str, played: str
+) -> None:
+    with run_pipewire(folder(name) / "ladspa" / "small.conf", tmp_path) as environment:
+        wait_until(lambda: {"small", "capture.small"} <= set(positions(environment)), "the source of sound")
+        shown = positions(environment)
+    assert (shown["capture.small"], shown["small"]) == (captured.split(), played.split())
 
 
 HOSTS = {

@@ -1,10 +1,8 @@
 """Plug-ins give the frames of Python at the latency that they report, in hosts of our own and in Debian's."""
 
-import json
 import os
 import subprocess
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from shutil import which
 
@@ -17,6 +15,7 @@ from pulse.program.native.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.deploy.hosts import Clap, Ladspa
+from tests.streaming.deploy.pipewire import nodes, run_pipewire
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.streaming.models import channel_filter_model
 from tests.waiting import wait_until
@@ -179,40 +178,9 @@ def test_hosts_of_debian_play_the_sound_of_python(
 
 def test_pipewire_shows_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
     """PipeWire reads the filter chain, loads the plug-in and shows a source of sound."""
-    for command in ("pipewire", "pw-dump"):
-        if which(command) is None:
-            pytest.skip(f"{command} is missing: on Debian, install pipewire and pipewire-bin")
-    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    chain = str(folder / "ladspa" / "small.conf")
-    with ExitStack() as stack:
-        for command in (["pipewire"], ["pipewire", "-c", chain]):
-            stack.enter_context(run_in_background(command, environment))
-            wait_until((tmp_path / "pipewire-0").exists, "the socket of PipeWire")
+    with run_pipewire(folder / "ladspa" / "small.conf", tmp_path) as environment:
         wait_until(lambda: ("small", "Audio/Source") in nodes(environment), "the source of sound")
         assert ("capture.small", "Stream/Input/Audio") in nodes(environment)
-
-
-@contextmanager
-def run_in_background(command: list[str], environment: dict[str, str]) -> Generator[None]:
-    """Run a program in the background while the context is open."""
-    log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
-    with (
-        log.open("wb") as file,
-        subprocess.Popen(command, env=environment, stdout=file, stderr=file) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
-    """The names and classes of PipeWire's nodes."""
-    process = subprocess.run(["pw-dump"], env=environment, capture_output=True, text=True, timeout=60)
-    if process.returncode or not process.stdout.strip():
-        return set()
-    properties = [entry.get("info", {}).get("props", {}) for entry in json.loads(process.stdout)]
-    return {(str(props.get("node.name")), str(props.get("media.class"))) for props in properties if props}
 
 
 def test_plugins_refuse_models_without_sound(tmp_path: Path, program: NativeProgram) -> None:
