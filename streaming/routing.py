@@ -7,7 +7,7 @@ from pulse.errors import InputError
 from pulse.interface import Port, main_output
 from pulse.program.program import Program
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.audio.channels import Channels, InputChannel, OutputChoice, input_channels, output_choices
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
@@ -170,7 +170,7 @@ def channels_in_order(
     several = any(channel.port.channels > 1 for channel in inputs)
     takes = "takes {} channels" if several else "has {} audio inputs"
     raise InputError(
-        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} {takes.format(len(names))}: "
+        f"{source}: has {count_of(channels, 'channel')}, and {title} {takes.format(len(names))}: "
         f"{', '.join(names)}; {advice}"
         + ("; features of audio need a recipe (pulse recipe)" if several else "")
     )

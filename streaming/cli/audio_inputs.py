@@ -8,6 +8,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.audio.aligned_audio import RoutedAudio
 from streaming.audio.channels import Channels, InputChannel, input_channels
 from streaming.audio.frame_files import READABLE, add_leading_axes, read_arrays
@@ -176,8 +177,8 @@ def _require_channels(reader: AudioSource, channels_by_input: Mapping[str, Chann
             choice.count_streams(reader.channels)
         elif choice.index is not None and choice.index >= reader.channels:
             raise InputError(
-                f"{reader.name}: input {name} uses channel {choice.index}; it has {reader.channels} channels, counted "
-                "from 0"
+                f"{reader.name}: input {name} uses channel {choice.index}; it has "
+                f"{count_of(reader.channels, 'channel')}, counted from 0"
             )
 
 

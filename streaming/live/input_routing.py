@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.audio.channels import Channels, InputChannel, input_channels
 from streaming.hosts.host import Endpoint, Host
 from streaming.live.instances import live_inputs
@@ -96,7 +96,7 @@ def _channels(
         )
     if max(numbers) >= source.channels:
         raise InputError(
-            f"{source.name}: has no channel {max(numbers)}; its {source.channels} channels are counted from 0"
+            f"{source.name}: has no channel {max(numbers)}; it has {count_of(source.channels, 'channel')}, from 0 on"
         )
     return tuple(numbers)
 

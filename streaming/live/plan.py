@@ -3,6 +3,7 @@
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
+from pulse.support.wording import count_of
 from streaming.audio.channels import Channels, OutputChoice
 from streaming.errors import DeviceError
 from streaming.hosts.host import DeviceStream, Endpoint, Finished, Host, StreamRequest
@@ -181,8 +182,8 @@ def _channels_out(target: Endpoint, streams: int, played: OutputChoice | None, i
         return min(max(streams * channels, MAX_DEVICE_CHANNELS), target.channels)
     if streams > 1:
         raise InputError(
-            f"{streams} streams for {target.channels} channels of {target.name}: choose another output device, or one "
-            "channel, or mix"
+            f"{streams} streams for {count_of(target.channels, 'channel')} of {target.name}: choose another output "
+            "device, or one channel, or mix"
         )
     name = "" if played is None else played.port.name
     raise InputError(

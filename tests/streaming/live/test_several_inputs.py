@@ -173,7 +173,7 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
             PAIR,
             (Route("mic", "", 0), Route("far", "", 2)),
             {},
-            "pair: has no channel 2; its 2",
+            "pair: has no channel 2; it has 2 channels",
             id="no such channel",
         ),
         pytest.param(
