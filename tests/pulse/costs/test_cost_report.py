@@ -15,7 +15,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.attention import BandedAttention
 from pulse.ops.conv import Conv, ConvTranspose, no_pads
-from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise import BroadcastingOp, Elementwise
 from pulse.ops.generic import UnknownOp
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
@@ -39,13 +39,16 @@ def ones(*shape: int) -> Array:
     return np.ones(shape)
 
 
+BASES = Op, Stateful, BroadcastingOp
+
+
 def every_op() -> list[type[Op]]:
     modules = [import_module(f"pulse.ops.{entry.name}") for entry in iter_modules(pulse.ops.__path__)]
     return [
         item
         for module in modules
         for _, item in inspect.getmembers(module, inspect.isclass)
-        if issubclass(item, Op) and item not in (Op, Stateful) and item.__module__ == module.__name__
+        if issubclass(item, Op) and item not in BASES and item.__module__ == module.__name__
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import pulse
 from pulse.errors import InputError
+from pulse.support.wording import count_of
 from streaming import Session
 from tests.pulse.cases.build import floats, model, node
 
@@ -38,7 +39,7 @@ def test_the_stream_refuses_the_lengths_that_offline_does(last: onnx.NodeProto) 
             typed.run({"x": x})
         session = Session(program)
         session.push(x)
-        with pytest.raises(InputError, match=f"a stream of {frames} frames"):
+        with pytest.raises(InputError, match=f"a stream of {count_of(frames, 'frame')} "):
             session.flush()
     pulse.verify(proto, pulse=2, lengths=range(KERNEL - 1, 9)).require()
 
