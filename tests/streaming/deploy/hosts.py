@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+from collections.abc import Callable
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 Sound = NDArray[np.float32]
@@ -336,3 +338,23 @@ class Clap:
         assert not self._of.extension(self._plugin, b"another.extension")
         functions_of_host = self._of.extension(self._plugin, name.encode())
         return ctypes.cast(functions_of_host, POINTER(address * functions)).contents
+
+
+def begin_ladspa(folder: Path, rate_hz: int) -> Ladspa:
+    return Ladspa(folder / "ladspa" / "small.so", rate_hz)
+
+
+def begin_clap(folder: Path, rate_hz: int) -> Clap:
+    return Clap(folder / "clap" / "small.clap", rate_hz, "urn:pulse:small")
+
+
+Begin = Callable[[Path, int], Ladspa | Clap]
+both_hosts = pytest.mark.parametrize("begin", [begin_ladspa, begin_clap])
+
+
+def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
+    """The signal in blocks of any size, one of them longer than a plug-in's largest block."""
+    rng, ends = np.random.default_rng(seed), [1000]
+    while ends[-1] < len(sound):
+        ends.append(ends[-1] + int(rng.integers(1, 300)))
+    return np.split(sound, ends[:-1])

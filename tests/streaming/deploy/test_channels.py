@@ -16,7 +16,7 @@ import pulse
 from tests.noise import quiet_noise
 from tests.streaming.channel_mixer import mixing_program, stereo_separator, two_input_mixer
 from tests.streaming.deploy.building import HERE, build
-from tests.streaming.deploy.hosts import Clap, Ladspa
+from tests.streaming.deploy.hosts import Begin, begin_clap, begin_ladspa, blocks, both_hosts
 from tests.streaming.deploy.pipewire import positions, run_pipewire
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.waiting import wait_until
@@ -25,7 +25,6 @@ pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 CLOSE = 1e-6
 FADE = RATE_HZ // 100
 
-Begin = Callable[[Path, int], Ladspa | Clap]
 PROGRAMS: dict[str, Callable[[], Any]] = {
     "stereo": lambda: mixing_program(2, 2, "1,C,T", 32),
     "stereo interleaved": lambda: mixing_program(2, 2, "1,T,C", 32),
@@ -65,15 +64,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return make
 
 
-def begin_ladspa(folder: Path, rate_hz: int) -> Ladspa:
-    return Ladspa(folder / "ladspa" / "small.so", rate_hz)
-
-
-def begin_clap(folder: Path, rate_hz: int) -> Clap:
-    return Clap(folder / "clap" / "small.clap", rate_hz, "urn:pulse:small")
-
-
-BOTH = pytest.mark.parametrize("begin", [begin_ladspa, begin_clap])
 ALL = pytest.mark.parametrize("name", PROGRAMS)
 
 
@@ -82,15 +72,7 @@ def noise(name: str, frames: int) -> Sound:
     return np.stack([quiet_noise(frames, seed) for seed in range(INPUT_CHANNELS.get(name, 3))], axis=1)
 
 
-def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
-    """The signal in blocks of any size, one of them longer than a plug-in's largest block."""
-    rng, ends = np.random.default_rng(seed), [1000]
-    while ends[-1] < len(sound):
-        ends.append(ends[-1] + int(rng.integers(1, 300)))
-    return np.split(sound, ends[:-1])
-
-
-@BOTH
+@both_hosts
 @ALL
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
 def test_all_channels_agree_with_python(
@@ -108,7 +90,7 @@ def test_all_channels_agree_with_python(
         plugin.close()
 
 
-@BOTH
+@both_hosts
 @ALL
 def test_reset_starts_all_channels_again(folder: Callable[[str], Path], begin: Begin, name: str) -> None:
     sound, plugin = noise(name, 700), begin(folder(name), 48_000)
@@ -132,7 +114,7 @@ DRY = {
 """The input channel that bypass plays on each output channel."""
 
 
-@BOTH
+@both_hosts
 @ALL
 def test_bypass_plays_channels_of_the_first_input(
     folder: Callable[[str], Path], begin: Begin, name: str
@@ -151,7 +133,7 @@ def test_bypass_plays_channels_of_the_first_input(
     plugin.close()
 
 
-@BOTH
+@both_hosts
 @pytest.mark.parametrize("name", ["stereo", "stereo interleaved", "two inputs interleaved"])
 def test_channels_are_silent_before_they_begin(
     folder: Callable[[str], Path], begin: Begin, name: str

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from shutil import which
 
@@ -14,7 +13,7 @@ from pulse.errors import InputError, WriteError
 from pulse.program.native.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
-from tests.streaming.deploy.hosts import Clap, Ladspa
+from tests.streaming.deploy.hosts import Begin, begin_clap, begin_ladspa, blocks, both_hosts
 from tests.streaming.deploy.pipewire import nodes, run_pipewire
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.streaming.models import channel_filter_model
@@ -32,27 +31,7 @@ def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> 
     return path
 
 
-def begin_ladspa(folder: Path, rate_hz: int) -> Ladspa:
-    return Ladspa(folder / "ladspa" / "small.so", rate_hz)
-
-
-def begin_clap(folder: Path, rate_hz: int) -> Clap:
-    return Clap(folder / "clap" / "small.clap", rate_hz, "urn:pulse:small")
-
-
-Begin = Callable[[Path, int], Ladspa | Clap]
-BOTH = pytest.mark.parametrize("begin", [begin_ladspa, begin_clap])
-
-
-def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
-    """The signal in blocks of any size, one of them longer than a plug-in's largest block."""
-    rng, ends = np.random.default_rng(seed), [1000]
-    while ends[-1] < len(sound):
-        ends.append(ends[-1] + int(rng.integers(1, 300)))
-    return np.split(sound, ends[:-1])
-
-
-@BOTH
+@both_hosts
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
 def test_frames_of_plugins_agree_with_python(
     folder: Path, program: NativeProgram, begin: Begin, rate_hz: int
@@ -66,7 +45,7 @@ def test_frames_of_plugins_agree_with_python(
     plugin.close()
 
 
-@BOTH
+@both_hosts
 def test_reset_starts_a_new_stream(folder: Path, begin: Begin) -> None:
     sound, plugin = quiet_noise(700), begin(folder, RATE_HZ)
     first = plugin.run(sound)
@@ -76,7 +55,7 @@ def test_reset_starts_a_new_stream(folder: Path, begin: Begin) -> None:
     plugin.close()
 
 
-@BOTH
+@both_hosts
 def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, begin: Begin) -> None:
     sound, plugin = quiet_noise(3000), begin(folder, RATE_HZ)
     delay, expected = delay_and_output(program, sound, RATE_HZ, 1)
@@ -102,7 +81,7 @@ def test_nan_does_not_stay_in_a_plugin(folder: Path, program: NativeProgram) -> 
     plugin.close()
 
 
-@BOTH
+@both_hosts
 @pytest.mark.parametrize("rate_hz", [0, 16, 5_000_000])
 def test_a_rate_too_far_from_the_model_s_is_refused(folder: Path, begin: Begin, rate_hz: int) -> None:
     assert not begin(folder, rate_hz).accepts
