@@ -7,6 +7,7 @@ import pytest
 
 from tests.streaming.command import refusal
 
+pytest.importorskip("uvicorn", reason="needs the extra serve")
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
