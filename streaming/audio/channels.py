@@ -94,7 +94,7 @@ class OutputChoice:
     @property
     def name(self) -> str:
         """The name of the output; followed by ``:`` and the channel if it is one of several."""
-        return self.port.name if self.channel is None else f"{self.port.name}:{self.channel}"
+        return self.port.name if self.channel is None else self.port.channel_name(self.channel)
 
     @property
     def channels(self) -> range:

@@ -34,7 +34,7 @@ def route_inputs(
     """Choose the device and channels for the inputs of a program.
 
     device    the device for inputs whose route names none
-    channels  its channels, for a model with one audio input
+    channels  its channels, for a model with one input channel
     Raises    InputError: no such input, device or channel; DeviceError: the devices cannot be listed
     """
     title, inputs = program.model.title, input_channels(live_inputs(program))

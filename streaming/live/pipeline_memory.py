@@ -207,7 +207,7 @@ class PipelineMemory(NotCopyable):
         return self.slots[stream, start:].ctypes.data, step
 
     def _channel(self, stream: int) -> int:
-        """Return the device channel of a stream of a model with one audio input, or ``MEAN_OF_CHANNELS``."""
+        """Return the device channel of a stream of a model with one input channel, or ``MEAN_OF_CHANNELS``."""
         channels = self._config.channels
         return stream if channels.each else MEAN_OF_CHANNELS if channels.index is None else channels.index
 
