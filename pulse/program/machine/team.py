@@ -32,10 +32,10 @@ from pulse.support.wording import count_of, spell
 
 POLLING_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""
-REST_TURNS = 16
-"""How long all parts run on the stepping thread after a late turn, as a multiple of the turn's duration."""
-MAX_MISSED_TURNS = 4
-"""After this many turns in a row in which no helper runs a part, the team rests."""
+REST_FACTOR = 16
+"""How long all parts run on the stepping thread after a turn has lost time, as a multiple of that time."""
+MAX_MISSED_S = 1e-3
+"""The team rests after turns without a helper of this duration together; waking up takes about 0.1 ms."""
 
 
 class TeamBlock(Struct):
@@ -44,6 +44,7 @@ class TeamBlock(Struct):
     members      address of the first ``Member``
     count        the number of threads, the stepping one included
     patience     the time that a thread polls before it sleeps, in ticks
+    max_missed   ``MAX_MISSED_S`` in ticks
     wake, wait   descriptors: to wake the stepping thread, and to wait in it
     stop         1: the helpers end
     busy         1: a stream is using the team
@@ -52,12 +53,13 @@ class TeamBlock(Struct):
     bases        address of the bases of the stream's memories
     waiting      1: the stepping thread sleeps
     rests_until  the time, in ticks, until which all parts run on the stepping thread
-    missed       turns in a row without a helper
+    missed       the duration of the latest turns without a helper, in ticks
     """
 
     members: int
     count: int
     patience: int
+    max_missed: int
     wake: int
     wait: int
     stop: int = starts_line()
@@ -166,12 +168,30 @@ def wait_for(team: TeamBlock, turn: int) -> None:
                 since = tick_count()
 
 
+@device
+def lost_ticks(team: TeamBlock, is_alone: bool, own_ticks: int, waited_ticks: int) -> int:
+    """Return the time that a turn has lost if other processes seem to use the cores, else 0.
+
+    They do if a turn takes much longer than on one thread, or if no helper comes for a while. Short delays say nothing:
+    a sleeping helper wakes up late, and caches exchange data.
+
+    is_alone      no helper ran a part in this turn
+    own_ticks     the time in which the stepping thread ran parts
+    waited_ticks  the time in which it then waited for others
+    """
+    missed = team.missed + own_ticks if is_alone else 0
+    if waited_ticks > max(own_ticks * (team.count - 1), team.patience) or missed > team.max_missed:
+        team.missed = 0
+        return max(waited_ticks, missed)
+    team.missed = missed
+    return 0
+
+
 @callback("team.run_parts", c_signature(None, "i64", "i64"))
 def run_parts(address: int, bases: int) -> None:
     """Run a row in parts, with the signature of a kernel.
 
-    If a turn takes longer than on one thread, or helpers are late several times in a row, other processes are using
-    the cores. The team then rests for many times that duration, so that little time is lost.
+    While the team rests, or is busy with another stream, all parts run here.
     """
     row = row_in_parts_at(address)
     team, start = team_at(row.team), tick_count()
@@ -185,9 +205,9 @@ def run_parts(address: int, bases: int) -> None:
     own_ticks = tick_count() - start
     wait_for(team, turn)
     waited = tick_count() - start - own_ticks
-    team.missed = team.missed + 1 if ran == team.count else 0
-    if waited > own_ticks * (team.count - 1) or team.missed >= MAX_MISSED_TURNS:
-        store(team, "rests_until", tick_count() + REST_TURNS * max(waited, own_ticks))
+    lost = lost_ticks(team, ran == team.count, own_ticks, waited)
+    if lost > 0:
+        store(team, "rests_until", tick_count() + REST_FACTOR * lost)
     store(team, "busy", 0)
 
 
@@ -235,6 +255,7 @@ class Team(NotCopyable):
         events = [NativeEvent() for _ in range(threads)]
         fields.members, fields.count = members.address, threads
         fields.patience = int(POLLING_S * ticks_per_second())
+        fields.max_missed = int(MAX_MISSED_S * ticks_per_second())
         fields.wake, fields.wait = events[0].to_write, events[0].to_read
         for index, event in enumerate(events):
             member = members[index]

@@ -10,8 +10,8 @@ from pulse.program.table.memory import align
 from pulse.program.table.table import RowTable, link, row_starts
 from pulse.support.record import record
 
-MIN_CUT_WORK = 250_000
-"""The minimum work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn costs 1 us."""
+MIN_CUT_WORK = 320_000
+"""The minimum work of a row that is cut, in units of ``Instruction.work``: about 10 us. A turn costs 1 us."""
 
 
 @record

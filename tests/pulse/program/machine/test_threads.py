@@ -410,3 +410,16 @@ def test_published_models_give_the_bits_of_one_thread(name: str, frames: int) ->
     single, several = alone.spawn(), alone.with_threads(2).spawn()
     for feed in feeds(alone, 5):
         assert bits(several.step(feed)) == bits(single.step(feed))
+
+
+def test_a_team_rests_after_long_delays_only() -> None:
+    """Not after short ones, however often; turns without a helper count until one comes."""
+    block = team.TeamBlock.new()
+    block.count, block.patience, block.max_missed = 2, 100, 1000
+    assert [team.lost_ticks(block, False, 10, waited) for waited in (5, 90, 100, 101)] == [0, 0, 0, 101]
+    assert [team.lost_ticks(block, False, 500, waited) for waited in (101, 500, 501)] == [0, 0, 501]
+    block.count = 3
+    assert [team.lost_ticks(block, False, 500, waited) for waited in (501, 1000, 1001)] == [0, 0, 1001]
+    assert [team.lost_ticks(block, True, 600, 0) for _ in range(2)] == [0, 1200]
+    assert [team.lost_ticks(block, alone, 600, 0) for alone in (True, False, True)] == [0, 0, 0]
+    assert team.lost_ticks(block, True, 401, 0) == 1001
