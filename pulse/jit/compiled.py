@@ -22,14 +22,12 @@ COMPILING = threading.RLock()
 """The lock of the thread that compiles or links."""
 
 
-class CompiledFunction(NotCopyable, ABC):
+class CompiledFunction(NotCopyable, ABC, reason="its address is of this process; look it up by name there"):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     options    options of numba
     python     how Python calls it; None if only compiled code does
     """
-
-    copy_error_reason = "its address is of this process; look it up by name in the other one"
 
     def __init__(
         self,

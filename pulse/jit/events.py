@@ -42,14 +42,12 @@ def set_event(fd: int) -> None:
     _write(np.int32(fd), address_of(word), EVENT_BYTES)
 
 
-class NativeEvent(NotCopyable):
+class NativeEvent(NotCopyable, reason="it has file descriptors; make another one"):
     """An event with file descriptors.
 
     to_read   readable while the event is set; blocking
     to_write  writing eight bytes sets the event; never blocks
     """
-
-    copy_error_reason = "it has file descriptors; make another one"
 
     def __init__(self) -> None:
         if sys.platform == "linux":

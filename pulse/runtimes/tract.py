@@ -81,10 +81,10 @@ def _end(process: "subprocess.Popen[bytes]", folder: "tempfile.TemporaryDirector
     folder.cleanup()
 
 
-class TractProgram(NotCopyable, Program):
+class TractProgram(
+    NotCopyable, Program, reason="a process of tract has it open; copy the model, and open it there"
+):
     """An archive that ``to_nnef`` made of a pulsed model, in tract. Raises WriteError: tract refuses it."""
-
-    copy_error_reason = "its file is open in a process of tract; copy the model, and write and open it there"
 
     def __init__(self, model: PulsedNetwork, archive: Archive) -> None:
         super().__init__(model)

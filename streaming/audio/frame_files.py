@@ -61,7 +61,7 @@ def add_leading_axes(arrays: Mapping[str, Array], ports: Iterable[Port]) -> dict
     return completed
 
 
-class FramesFile(NotCopyable):
+class FramesFile(NotCopyable, reason="it writes one file; make another one with another path"):
     """A file of frames, written in blocks; it appears when the ``with`` block ends without error and wrote frames.
 
     path     .npy: the array as the model returns it; .csv: one row per frame, its time or number first
@@ -72,8 +72,6 @@ class FramesFile(NotCopyable):
     Memory use is constant. A .npy whose frames are on neither the first nor the last of its axes needs twice its size
     on the disk at the end; without it, the error names the file that has the frames in another order.
     """
-
-    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
         if path.suffix.lower() not in WRITABLE:

@@ -63,7 +63,7 @@ def _decibels(peak: float) -> str:
     return f"{20 * log10(peak):.2g} dB" if peak < 1.1 else f"{20 * log10(peak):.1f} dB"
 
 
-class AudioSource(NotCopyable, ABC):
+class AudioSource(NotCopyable, ABC, reason="its source can only be read once; open it again"):
     """Audio, read once from its beginning to its end.
 
     name      the name in messages
@@ -73,8 +73,6 @@ class AudioSource(NotCopyable, ABC):
 
     Iteration yields [samples, channels] float32. It raises InputError if the audio is damaged or contains NaN.
     """
-
-    copy_error_reason = "its source can only be read once; open it again"
 
     name: str
     rate_hz: int
@@ -108,14 +106,12 @@ class AudioSource(NotCopyable, ABC):
         self.close()
 
 
-class AudioSink(NotCopyable, ABC):
+class AudioSink(NotCopyable, ABC, reason="it writes one file; make another one with another path"):
     """Writes audio, in a ``with`` block.
 
     encoding  libsndfile's name of the encoding
     clipping  the samples clipped so far
     """
-
-    copy_error_reason = "it writes one file; make another one with another path"
 
     encoding: str
     clipping: Clipping

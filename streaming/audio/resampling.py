@@ -14,7 +14,7 @@ QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 """Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
 
 
-class Resampler(NotCopyable):
+class Resampler(NotCopyable, reason="its state is in libsamplerate; make another and repeat the samples"):
     """Converts blocks from one rate to another.
 
     rate_in_hz, rate_out_hz  samples per second
@@ -26,8 +26,6 @@ class Resampler(NotCopyable):
     samples. The samples do not depend on the split into blocks. After any exception in ``process`` or ``flush``, both
     raise InputError until ``reset``.
     """
-
-    copy_error_reason = "its state is inside libsamplerate; make another one and give it the samples again"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"

@@ -10,14 +10,12 @@ from streaming.protocol.opus import RATE_HZ, OpusDecoder, OpusEncoder
 from streaming.protocol.ports import StreamPort
 
 
-class OpusSound(NotCopyable):
+class OpusSound(NotCopyable, reason="it remembers samples; connect again"):
     """The encoders of the inputs and the decoders of the outputs.
 
     skip    samples that decoders skip at the start, as stated by the server
     Raises  InputError: PyAV is not installed
     """
-
-    copy_error_reason = "it remembers samples; connect again"
 
     def __init__(self, inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], skip: int) -> None:
         self._inputs, self._skip = inputs, skip

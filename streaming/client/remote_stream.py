@@ -33,7 +33,7 @@ RETRYABLE_CODES = ("connection", "drain", "busy", "address")
 """Errors after which another connection may resume the stream."""
 
 
-class RemoteStream(NotCopyable):
+class RemoteStream(NotCopyable, reason="it is an open connection; connect again"):
     """A stream of a model in a server: blocks of any size in, valid frames out, like a ``Session``.
 
     model     the name of the model
@@ -46,8 +46,6 @@ class RemoteStream(NotCopyable):
     Outputs wait in memory until they are taken: ``async for outputs in stream``, or ``flush``. One task may send while
     another takes outputs. A refusal of the server raises ClientError when outputs are taken, or by ``send``.
     """
-
-    copy_error_reason = "it is an open connection; connect again"
 
     def __init__(
         self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, is_resumable: bool = False

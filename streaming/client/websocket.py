@@ -28,10 +28,8 @@ CLOSE_TIMEOUT_S = 2.0
 CLOSED_ERRORS = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
-class ClientSocket(NotCopyable):
+class ClientSocket(NotCopyable, reason="it is an open connection; connect again"):
     """Messages to and from a server. One task may receive while another one sends."""
-
-    copy_error_reason = "it is an open connection; connect again"
 
     def __init__(self, stream: ByteStream, protocol: ClientProtocol) -> None:
         self._stream, self._protocol = stream, protocol

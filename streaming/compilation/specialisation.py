@@ -24,7 +24,7 @@ COMPILER_NICENESS = 19
 """The niceness of the compiling process: streams go first."""
 
 
-class BackgroundSpecialisation(NotCopyable):
+class BackgroundSpecialisation(NotCopyable, reason="it has a process; make another one for the program"):
     """``Program.specialise`` while streams run; they wait for nothing, and their results are bit-identical.
 
     program    its streams on one thread use the code at once, running ones from their next instruction on
@@ -38,8 +38,6 @@ class BackgroundSpecialisation(NotCopyable):
         with BackgroundSpecialisation(program):
             run_streams(program)
     """
-
-    copy_error_reason = "it has a process; make another one with the same program"
 
     def __init__(
         self,

@@ -12,15 +12,13 @@ from streaming.events.event import Event
 from streaming.events.writers import EventsFile, EventsStream
 
 
-class EventsOutput(NotCopyable):
+class EventsOutput(NotCopyable, reason="it writes one file; make another one"):
     """Takes the frames of an output block by block, and writes the events in them.
 
     detector  the detector
     axis      the time axis
     sink      the writer of events, open as long as the ``with`` block
     """
-
-    copy_error_reason = "it writes one file; make another one"
 
     def __init__(self, detector: Detector[Any], axis: int, sink: EventsFile | EventsStream) -> None:
         self._detector, self._axis, self._sink = detector, axis, sink

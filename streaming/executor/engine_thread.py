@@ -14,7 +14,7 @@ END_TIMEOUT_S = 10.0
 """The seconds that the engine may take to end, which it does after its current pulse."""
 
 
-class EngineThread(NotCopyable):
+class EngineThread(NotCopyable, reason="it has a thread; make another one"):
     """A thread that runs from ``start`` to ``stop``.
 
     body      the function it runs, which returns once the end is requested
@@ -22,8 +22,6 @@ class EngineThread(NotCopyable):
     realtime  the real-time settings that the thread requests
     realtime_settings  the settings requested, each with what the system granted, known once the thread has started
     """
-
-    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, body: Callable[[], None], end: Callable[[], None], realtime: Realtime | None) -> None:
         self._body = body

@@ -28,7 +28,7 @@ from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
 
-class Executor(NotCopyable):
+class Executor(NotCopyable, reason="it has a thread; make another one with a copy of its program"):
     """Runs any number of streams of a program at once, on asyncio or trio.
 
     program       a program, from ``pulse.stream(…)`` or ``PulsedModel.compile()``
@@ -53,8 +53,6 @@ class Executor(NotCopyable):
             async for outputs in executor.stream(source):
                 ...
     """
-
-    copy_error_reason = "it has a thread; make another one with the same program, which can be copied"
 
     def __init__(
         self,

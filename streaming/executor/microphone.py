@@ -17,7 +17,7 @@ from streaming.live.capture import Capture
 from streaming.live.plan import MAX_DEVICE_CHANNELS
 
 
-class Microphone(NotCopyable, AsyncAudioSource):
+class Microphone(NotCopyable, AsyncAudioSource, reason="it has a device; open another one"):
     """Live audio from an input device.
 
     device        its number or a part of its name, see ``pulse devices``; the system's default if None
@@ -31,8 +31,6 @@ class Microphone(NotCopyable, AsyncAudioSource):
     The device is open while a stream runs, and is released when the stream is closed or cancelled. Its compiled
     callback buffers about 4 s; frames that the executor does not take in time are lost, and counted in ``frames_lost``.
     """
-
-    copy_error_reason = "it has a device; open another one"
 
     def __init__(
         self,

@@ -36,10 +36,8 @@ ENTRIES = (
 )
 
 
-class NativeEngine(NotCopyable):
+class NativeEngine(NotCopyable, reason="it has a thread; make another one"):
     """The engine for programs of the numba backend."""
-
-    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._fields = slots.WorkerBlock.new()
@@ -106,10 +104,8 @@ class NativeEngine(NotCopyable):
         slots.stop.call(self.address)
 
 
-class NativeQueue(NotCopyable):
+class NativeQueue(NotCopyable, reason="it holds addresses of this process; make another one"):
     """The queue of a stream in a ``NativeEngine``: all memory that the worker uses for it."""
-
-    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(self, engine: NativeEngine, table_index: int, state: NativeState, depth: int) -> None:
         self.event = NativeEvent()

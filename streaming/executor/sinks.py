@@ -68,15 +68,13 @@ class CallSink(Sink):
         yield write
 
 
-class PcmSink(NotCopyable, Sink):
+class PcmSink(NotCopyable, Sink, reason="it has an open byte stream; make another one"):
     """Writes raw little-endian samples of one output to a byte stream, which stays open; its channels are interleaved.
 
     encoding  u8, s16, s24, s32, f32 or f64
     output    its name, or a channel of it, ``name:channel``; by default that of ``pulse.interface.main_output``
     Raises    InputError: no such encoding
     """
-
-    copy_error_reason = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
@@ -102,7 +100,7 @@ class PcmSink(NotCopyable, Sink):
         yield write
 
 
-class AudioFileSink(NotCopyable, Sink):
+class AudioFileSink(NotCopyable, Sink, reason="it writes one file; make another one with another path"):
     """Writes one output, all its channels, to an audio file, which appears when the stream has ended without error.
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
@@ -112,7 +110,6 @@ class AudioFileSink(NotCopyable, Sink):
     Raises    InputError: a suffix that is not an audio format, or an encoding that it does not have
     """
 
-    copy_error_reason = "it writes one file; make another one with another path"
     clipping: Clipping | None = None
     """The samples that the encoding has clipped; None until there is a file."""
 
@@ -163,13 +160,11 @@ class AudioFileSink(NotCopyable, Sink):
             writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
 
 
-class FramesFileSink(NotCopyable, Sink):
+class FramesFileSink(NotCopyable, Sink, reason="it writes one file; make another one with another path"):
     """Writes frames of one output as .npy or .csv; the file appears when the stream has ended without error.
 
     output  its name; the first by default
     """
-
-    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | os.PathLike[str], output: str | None = None) -> None:
         self.path = Path(path)

@@ -48,10 +48,8 @@ class AsyncAudioSource(ABC):
         """Yield float32 [samples, channels], any number of samples at a time; the reader closes the generator."""
 
 
-class AudioFile(NotCopyable, AsyncAudioSource):
+class AudioFile(NotCopyable, AsyncAudioSource, reason="it has an open file; give the path to each stream"):
     """An audio file, read in a helper thread. Raises InputError: no such file, or not an audio file."""
-
-    copy_error_reason = "it has an open file; give the path to each stream"
 
     quality = "sinc_best"
 
@@ -67,14 +65,12 @@ class AudioFile(NotCopyable, AsyncAudioSource):
                 yield block
 
 
-class PcmSource(NotCopyable, AsyncAudioSource):
+class PcmSource(NotCopyable, AsyncAudioSource, reason="it has an open byte stream; make another one"):
     """Raw samples, little-endian and interleaved, from a byte stream, which is closed at the end.
 
     encoding  u8, s16, s24, s32, f32 or f64
     Raises    InputError: no such encoding, rate or channels; later: the bytes end within a sample
     """
-
-    copy_error_reason = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:

@@ -11,14 +11,12 @@ from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import Flow
 
 
-class Stream(NotCopyable):
+class Stream(NotCopyable, reason="it belongs to a running executor; call its stream() again"):
     """The stream of ``Executor.stream``: an async iterator over outputs, and a context manager that closes it.
 
     Nothing is taken from the source before the first output is requested. An abandoned stream is closed when it is
     no longer referenced, or by ``async with``, ``aclose``, or its executor.
     """
-
-    copy_error_reason = "it belongs to a running executor; call its stream() again"
 
     def __init__(self, begin: Callable[[], Flow]) -> None:
         self._begin = begin

@@ -15,10 +15,8 @@ from streaming.executor.engine_thread import EngineThread
 from streaming.realtime import Realtime, RealtimeSetting
 
 
-class ThreadEngine(NotCopyable):
+class ThreadEngine(NotCopyable, reason="it has a thread; make another one"):
     """The engine for programs of any backend: a thread that calls ``State.advance``, for which it needs the GIL."""
-
-    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._changed = threading.Condition()
@@ -57,13 +55,11 @@ class ThreadEngine(NotCopyable):
                 queue.run_next()
 
 
-class ThreadQueue(NotCopyable):
+class ThreadQueue(NotCopyable, reason="it belongs to one engine; make another one"):
     """The queue of a stream in a ``ThreadEngine``.
 
     The condition guards all but ``state``, which belongs to the engine's thread.
     """
-
-    copy_error_reason = "it belongs to one engine; make another one"
 
     def __init__(
         self, state: State, depth: int, changed: threading.Condition, queues: "list[ThreadQueue]"

@@ -19,13 +19,11 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
         unwritten = unwritten[write(unwritten) :]
 
 
-class PartialFile(NotCopyable):
+class PartialFile(NotCopyable, reason="it has an open file; make another one"):
     """A temporary file that becomes ``path``, in the same folder.
 
     Raises  InputError: a folder that cannot be written to, or a disk error
     """
-
-    copy_error_reason = "it has an open file; make another one"
 
     def __init__(self, path: Path) -> None:
         self.path = path

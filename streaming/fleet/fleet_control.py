@@ -72,13 +72,11 @@ class ObservedWorker:
     began_s: float | None = None
 
 
-class FleetControl(NotCopyable):
+class FleetControl(NotCopyable, reason="a fleet has one control"):
     """Controls the fleet. If it is lost, a new one continues from the table that all members have.
 
     table  the table of an existing fleet
     """
-
-    copy_error_reason = "a fleet has one control"
 
     def __init__(self, cluster: Cluster, table: FleetTable) -> None:
         self._cluster = cluster

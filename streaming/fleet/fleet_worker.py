@@ -48,15 +48,13 @@ class WorkerStatus:
     table: int
 
 
-class FleetWorker(NotCopyable):
+class FleetWorker(NotCopyable, reason="it has a server in a thread"):
     """A worker that serves until ``stop``.
 
     host      the address of its machine
     programs  the models of its server, compiled
     Raises    InputError: a model that cannot be served, an address in use
     """
-
-    copy_error_reason = "it has a server in a thread"
 
     def __init__(
         self,

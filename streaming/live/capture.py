@@ -15,7 +15,7 @@ from streaming.native.control_block import ON_WORKER, ControlBlock
 from streaming.native.histogram import Histogram
 
 
-class Capture(NotCopyable):
+class Capture(NotCopyable, reason="it has an open device; open another one"):
     """The blocks of an input device.
 
     host          the audio system that has the device
@@ -28,8 +28,6 @@ class Capture(NotCopyable):
     ``event`` becomes readable when there are frames to ``read``, and when the device ends by itself. Blocks that are
     not read within ``pipeline_memory.RING_S`` seconds are lost, and counted.
     """
-
-    copy_error_reason = "it has an open device; open another one"
 
     def __init__(
         self,

@@ -105,10 +105,8 @@ class FileHost:
         return False
 
 
-class FileStream(NotCopyable):
+class FileStream(NotCopyable, reason="it has a thread; open another one"):
     """A thread that plays a file; see ``host.DeviceStream``."""
-
-    copy_error_reason = "it has a thread; open another one"
 
     note: str | None = None
     input_latency_s = 0.0

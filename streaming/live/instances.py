@@ -22,7 +22,7 @@ from streaming.audio.channels import InputChannel, OutputChoice
 from streaming.native.control_block import Instance, Sound
 
 
-class Instances(NotCopyable):
+class Instances(NotCopyable, reason="it holds addresses of this process; make another one"):
     """The states of a program, one for each stream.
 
     program     a program whose streaming inputs are sound
@@ -31,8 +31,6 @@ class Instances(NotCopyable):
     delay       the delay of the audio in frames, the model's own delay included
     Raises      InputError: another input streams, or the delay is too short
     """
-
-    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

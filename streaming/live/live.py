@@ -37,7 +37,7 @@ WARM_PULSES = 3
 """Pulses that run before the device opens, so that the first one is not slower than the others."""
 
 
-class Live(NotCopyable):
+class Live(NotCopyable, reason="it has threads and a device; restore() in another run what snapshot() gives"):
     """Runs a program between an input device and an output device.
 
     program        its streaming inputs must be sound
@@ -53,10 +53,6 @@ class Live(NotCopyable):
     A context manager that can be entered once; the devices are open inside the block. An error that ends the run is
     raised by ``wait``, or else at the end of the block.
     """
-
-    copy_error_reason = (
-        "it has threads and a device; start another run, and restore() there what snapshot() gives here"
-    )
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ class PulseRecord:
     outputs: list[dict[str, Array]]
 
 
-class Pipeline(NotCopyable):
+class Pipeline(NotCopyable, reason="it holds addresses of this process; make another one"):
     """The native path of one run: its memory and its compiled functions.
 
     program        its streaming inputs must be sound; runs without Python if all of it is on the numba backend
@@ -53,8 +53,6 @@ class Pipeline(NotCopyable):
     A device calls the C function at ``callback_address`` with ``address`` as user data. ``Worker`` computes, or the
     callback does; ``Control`` changes the output.
     """
-
-    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class Histograms:
     intervals: tuple[Histogram, ...] = field(default_factory=lambda: (Histogram.new(), Histogram.new()))
 
 
-class PipelineMemory(NotCopyable):
+class PipelineMemory(NotCopyable, reason="it holds addresses of this process; make another one"):
     """The control block of a pipeline, and the arrays that it points to.
 
     model_delay_frames  the delay of the audio, in frames of the model
@@ -63,8 +63,6 @@ class PipelineMemory(NotCopyable):
     histograms   the times of pulses and callbacks
     arrays       all arrays
     """
-
-    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

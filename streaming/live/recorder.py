@@ -16,7 +16,7 @@ WRITING_PERIOD_S = 0.1
 """The seconds between two writes."""
 
 
-class Recorder(NotCopyable):
+class Recorder(NotCopyable, reason="it has open files and a thread; make another one"):
     """Writes the input as accepted, and the output as played, silence included.
 
     pipeline         the pipeline whose rings are read
@@ -28,8 +28,6 @@ class Recorder(NotCopyable):
     If the disk stalls for longer than the rings last, the pipeline continues: ``frames_lost`` counts the lost frames,
     which are silent in the files. A file that cannot be written ends there and is kept, and the other one continues.
     """
-
-    copy_error_reason = "it has open files and a thread; make another one"
 
     def __init__(
         self, pipeline: Pipeline, input: Path | None, output: Path | None, threaded: bool = True

@@ -8,7 +8,7 @@ from streaming.native import positions
 from streaming.native.control_block import ControlBlock
 
 
-class RingReader(NotCopyable):
+class RingReader(NotCopyable, reason="it reads memory of one run by its address; make another one"):
     """Reads the frames written to a ring since the last call.
 
     ring         [frames, channels], a power of two of frames
@@ -17,8 +17,6 @@ class RingReader(NotCopyable):
     first        the first frame to read; the next one if None
     lost_frames  frames that were overwritten before they were read
     """
-
-    copy_error_reason = "it reads memory of one run by its address; make another one"
 
     def __init__(self, ring: Samples, control: ControlBlock, position: str, first: int | None = None) -> None:
         self._ring, self._control, self._position = ring, control, position

@@ -8,14 +8,12 @@ from streaming.native.pulse_loop import work
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, share_priority
 
 
-class Worker(NotCopyable):
+class Worker(NotCopyable, reason="it has a thread; make another one"):
     """A thread that computes whenever a block of input has arrived.
 
     pipeline  the pipeline; a native one is computed without Python
     realtime  the real-time settings that the thread requests
     """
-
-    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, pipeline: Pipeline, realtime: Realtime) -> None:
         self.realtime_settings: list[RealtimeSetting] = []

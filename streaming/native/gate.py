@@ -65,14 +65,12 @@ def shut(address):
     increment(gate_at(address), "shut")
 
 
-class Gate(NotCopyable):
+class Gate(NotCopyable, reason="its address is with a device; make another one"):
     """The memory of a gate, whose address is the user data of a stream.
 
     function, user  addresses of a stream callback of PortAudio's form, and of its user data
     channels_out    the float32 output channels, to which silence is written when the gate is shut
     """
-
-    copy_error_reason = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
         self._fields = GateBlock.new()

@@ -176,7 +176,7 @@ def convert(address, source_address, count, target_address, outputs_wanted):
     restore_denormals(mode)
 
 
-class NativeResampler(NotCopyable):
+class NativeResampler(NotCopyable, reason="it holds addresses of this process; make another one"):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples per second
@@ -188,8 +188,6 @@ class NativeResampler(NotCopyable):
                   ``floor(k * rate_in_hz / rate_out_hz) + delay_frames + 1`` frames.
     state         the struct for compiled code
     """
-
-    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, quality: str = DEFAULT_QUALITY, largest_block: int = 4096

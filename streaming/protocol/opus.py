@@ -21,10 +21,8 @@ BIT_RATE = 64_000
 """Bits per second and channel."""
 
 
-class OpusEncoder(NotCopyable):
+class OpusEncoder(NotCopyable, reason="it remembers samples; make another one"):
     """Encodes samples as packets. Raises InputError: PyAV is not installed."""
-
-    copy_error_reason = "it remembers samples; make another one"
 
     def __init__(self) -> None:
         av = _av()
@@ -70,14 +68,12 @@ class OpusEncoder(NotCopyable):
         return packets
 
 
-class OpusDecoder(NotCopyable):
+class OpusDecoder(NotCopyable, reason="it remembers samples; make another one"):
     """Decodes packets to samples.
 
     skip    samples to skip at the start
     Raises  InputError: PyAV is not installed
     """
-
-    copy_error_reason = "it remembers samples; make another one"
 
     def __init__(self, skip: int = SKIP_SAMPLES) -> None:
         self._av = _av()

@@ -18,13 +18,11 @@ MAX_PACKED_LOAD = 0.4
 """The load of a thread up to which it gets new streams before another thread does."""
 
 
-class Admission(NotCopyable):
+class Admission(NotCopyable, reason="it belongs to a running server"):
     """Decides which streams are accepted. All refusals are ProtocolErrors with a hint.
 
     loop_fraction  fraction of the last second in which the event loop computed; the server sets it
     """
-
-    copy_error_reason = "it belongs to a running server"
 
     def __init__(
         self, settings: ServerSettings, models: Sequence[HostedModel], workers: Sequence[LaneWorker]

@@ -90,14 +90,12 @@ def _messages(data: bytes) -> Iterator[bytes]:
         yield data[offset - size : offset]
 
 
-class CheckpointFolder(NotCopyable):
+class CheckpointFolder(NotCopyable, reason="give each server the path of the folder"):
     """A folder of checkpoints, which several servers may share. Names are secrets: they grant access to the stream.
 
     keep_s   seconds that a checkpoint is kept if it is not replaced
     Raises   InputError: no such folder
     """
-
-    copy_error_reason = "give each server the path of the folder"
 
     def __init__(self, path: Path, keep_s: float) -> None:
         if not path.is_dir():

@@ -48,7 +48,7 @@ def flatten_errors(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-class Connection(NotCopyable):
+class Connection(NotCopyable, reason="it is an open connection"):
     """Serves one client, from its WebSocket's first byte to the last.
 
     token        the token in the headers; None if there is none
@@ -56,8 +56,6 @@ class Connection(NotCopyable):
     checkpoints  the store for the stream's checkpoints
     placement    the placement of streams in a fleet
     """
-
-    copy_error_reason = "it is an open connection"
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class LanePlan:
     turn_pulses: int
 
 
-class HostedModel(NotCopyable):
+class HostedModel(NotCopyable, reason="it has lanes of a running server"):
     """A model of a server, by name.
 
     program  the compiled model
@@ -61,8 +61,6 @@ class HostedModel(NotCopyable):
     save_s   seconds of audio between two checkpoints of a stream; None for no checkpoints. With them, lanes step alone
     Raises   InputError: an input that does not stream, a type that cannot be sent, an unsuitable detector
     """
-
-    copy_error_reason = "it has lanes of a running server"
 
     def __init__(
         self,

@@ -28,13 +28,11 @@ MAX_PACKET_SAMPLES = 5760
 """Samples in a packet of Opus: 120 ms."""
 
 
-class OpenStream(NotCopyable):
+class OpenStream(NotCopyable, reason="it has a lane of a running server"):
     """Checks frame numbers, hands blocks to the lane, and counts the pulses that it has stepped.
 
     window  frames of the model's symbol by which an input may be ahead of the steps
     """
-
-    copy_error_reason = "it has a lane of a running server"
 
     def __init__(
         self,

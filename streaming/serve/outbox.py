@@ -14,14 +14,12 @@ from streaming.serve.open_stream import OpenStream
 from streaming.serve.stream_protocol import StreamProtocol
 
 
-class Outbox(NotCopyable):
+class Outbox(NotCopyable, reason="it has the socket of a connection"):
     """Sends messages at once while the client reads, and keeps them in order while it does not.
 
     stream  the stream whose lane stalls if too much waits; None before there is one
     end     is called with the error that ends the connection, after all messages before it
     """
-
-    copy_error_reason = "it has the socket of a connection"
 
     def __init__(
         self, protocol: StreamProtocol, counts: ServerCounts, end: Callable[[ProtocolError], None]

@@ -18,15 +18,13 @@ Coded = tuple[int, int, bytes]
 """The number of the first frame, the number of frames, and the bytes of a message."""
 
 
-class InputSound(NotCopyable):
+class InputSound(NotCopyable, reason="it remembers samples; begin a new stream"):
     """An input: from the client to the model.
 
     port          the port as the client sees it
     skip          samples that an Opus decoder skips at the start; None if not Opus
     delay_frames  the delay of the resampler in frames of the client
     """
-
-    copy_error_reason = "it remembers samples; begin a new stream"
 
     def __init__(self, port: StreamPort, client_hz: int, model_hz: int, skip: int | None) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]
@@ -85,15 +83,13 @@ class InputSound(NotCopyable):
         return samples.reshape(self._shape)
 
 
-class OutputSound(NotCopyable):
+class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"):
     """An output: from the model to the client.
 
     port          the port as the client sees it
     delay_frames  frames of the client until an output is ready, for ``port.delay``
     sent_frames   frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
-
-    copy_error_reason = "it remembers samples; begin a new stream"
 
     def __init__(
         self, port: StreamPort, model_hz: int, client_hz: int, format: str, delay_frames: int

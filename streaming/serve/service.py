@@ -37,7 +37,7 @@ HostedProgram = tuple[ModelSettings, Program, int | None]
 logger = logging.getLogger("pulse.serve")
 
 
-class Service(NotCopyable):
+class Service(NotCopyable, reason="it has threads"):
     """A server without its sockets.
 
     counts     the counts since the start
@@ -45,8 +45,6 @@ class Service(NotCopyable):
     placement  the placement of streams in a fleet; None for a single server
     Raises     InputError: a model that cannot be served
     """
-
-    copy_error_reason = "it has threads"
 
     def __init__(
         self,

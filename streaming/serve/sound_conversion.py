@@ -26,7 +26,7 @@ class SoundModel:
     saves: bool
 
 
-class SoundConversion(NotCopyable):
+class SoundConversion(NotCopyable, reason="it remembers samples; begin a new stream"):
     """The rate and the samples in which a client sends and receives a model's sound; other ports stay unchanged.
 
     inputs, outputs  ports as the client sees them
@@ -35,8 +35,6 @@ class SoundConversion(NotCopyable):
     input_sounds, output_sounds  port name -> converter of sound; empty if rate and samples are those of the model
     Raises           ProtocolError: the model has no rate, or ports other than sound, or the rates are too far apart
     """
-
-    copy_error_reason = "it remembers samples; begin a new stream"
 
     def __init__(self, model: SoundModel, hello: Hello) -> None:
         self.name = hello.format

@@ -19,7 +19,7 @@ from streaming.serve.unconfirmed import Unconfirmed
 logger = logging.getLogger("pulse.serve")
 
 
-class StreamSaving(NotCopyable):
+class StreamSaving(NotCopyable, reason="it saves a stream of a connection"):
     """Names, loads, saves and removes the checkpoints of one stream.
 
     A checkpoint that cannot be saved does not end the stream: it continues, and the next one is tried.
@@ -28,8 +28,6 @@ class StreamSaving(NotCopyable):
     placement  the placement of streams in a fleet
     id         the connection's id, for the log
     """
-
-    copy_error_reason = "it saves a stream of a connection"
 
     def __init__(
         self, store: CheckpointStore, placement: Placement | None, counts: ServerCounts, id: str

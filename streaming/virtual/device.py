@@ -48,10 +48,8 @@ class VirtualDevice:
     refuses: str | None = None
 
 
-class VirtualStream(NotCopyable):
+class VirtualStream(NotCopyable, reason="it is open on one host; open another one"):
     """An open stream of a virtual device; see ``host.DeviceStream``."""
-
-    copy_error_reason = "it is open on one host; open another one"
 
     note: str | None = None
     in_callback = False

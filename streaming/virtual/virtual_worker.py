@@ -10,13 +10,11 @@ from streaming.native.pulse_loop import pump
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
-class VirtualWorker(NotCopyable):
+class VirtualWorker(NotCopyable, reason="it belongs to one pipeline; make another one"):
     """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
 
     due_ns  the time of the next ``step``; None while it waits for a block
     """
-
-    copy_error_reason = "it belongs to one pipeline; make another one"
 
     def __init__(self, pipeline: Pipeline, clock: VirtualClockHost) -> None:
         self.due_ns: int | None = None

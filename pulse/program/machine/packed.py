@@ -104,7 +104,7 @@ class PackedTensor:
 
 
 @record
-class PackedCall(NotCopyable):
+class PackedCall(NotCopyable, reason="it holds addresses of this process; pack() a copy of its state"):
     """The arguments of ``packed_step`` for a state, and the layout of its pulses.
 
     call                       the call for compiled code
@@ -112,8 +112,6 @@ class PackedCall(NotCopyable):
     inputs, outputs            the packed tensors of the streaming inputs and of all outputs, in the program's order
     input_bytes, output_bytes  the bytes of a packed pulse
     """
-
-    copy_error_reason = "it holds addresses of this process; copy its state, and call pack() on the copy"
 
     call: MachineCall
     kept: tuple[Array | Struct, ...]

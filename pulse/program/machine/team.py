@@ -238,14 +238,13 @@ def help_others(address: int, number: int) -> None:
     restore_denormals(mode)
 
 
-class Team(NotCopyable):
+class Team(NotCopyable, reason="it has threads; spawn a stream, which has its own"):
     """Threads for the long rows of a program's steps.
 
     threads  the number of threads, including the one that steps
     Raises   CompileError: its kernels cannot be compiled; PulseError: this system does not support it
     """
 
-    copy_error_reason = "it has threads; spawn a stream, which has its own"
     _known: ClassVar["weakref.WeakValueDictionary[tuple[int, int], Team]"] = weakref.WeakValueDictionary()
 
     def __init__(self, threads: int) -> None:

@@ -11,13 +11,11 @@ from pulse.support.not_copyable import NotCopyable
 ResultT = TypeVar("ResultT")
 
 
-class Caller(NotCopyable):
+class Caller(NotCopyable, reason="it has a thread; make another one"):
     """A thread that makes calls one after another.
 
     stuck  whether a call has exceeded its limit: then no more calls are made, even if it returns later
     """
-
-    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, name: str) -> None:
         self.stuck = False

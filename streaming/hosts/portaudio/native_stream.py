@@ -16,10 +16,8 @@ _given_up: list["NativeStream"] = []
 """Streams that could not be closed. Calls of their devices, should they return, are ignored."""
 
 
-class NativeStream(NotCopyable):
+class NativeStream(NotCopyable, reason="it has a device; open another one"):
     """An open stream; see ``host.DeviceStream``. Raises DeviceError: the device cannot be opened."""
-
-    copy_error_reason = "it has a device; open another one"
 
     note: str | None = None
     in_callback = False

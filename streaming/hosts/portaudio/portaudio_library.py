@@ -110,14 +110,12 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 """Name without ``Pa_`` -> result and arguments."""
 
 
-class PortAudioLibrary(NotCopyable):
+class PortAudioLibrary(NotCopyable, reason="it is a library of this process; load it in the other one"):
     """One copy of the library in this process; it is never unloaded, since its threads may outlive their use.
 
     name    its name for the dynamic linker; by default that of PortAudio
     Raises  DeviceError: not found, or not PortAudio
     """
-
-    copy_error_reason = "it is a library of this process; load it in the other one"
 
     def __init__(self, name: str | None = None) -> None:
         name = library_path() if name is None else name

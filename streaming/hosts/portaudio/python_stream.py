@@ -59,10 +59,8 @@ def list_devices() -> tuple[Device, ...]:
     )
 
 
-class PythonStream(NotCopyable):
+class PythonStream(NotCopyable, reason="it has a device; open another one"):
     """An open stream; see ``host.DeviceStream``. Raises DeviceError: the devices cannot be opened."""
-
-    copy_error_reason = "it has a device; open another one"
 
     note: str | None = PYTHON_NOTE
     in_callback = False

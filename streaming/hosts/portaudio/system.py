@@ -23,7 +23,7 @@ _UNUSED_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
 
 
-class AudioSystem(NotCopyable):
+class AudioSystem(NotCopyable, reason="it belongs to this process; make another one in the other process"):
     """PortAudio's state in one copy of its library. Calls that may hang are made by one thread, with a limit.
 
     devices               the devices when it was initialised
@@ -33,8 +33,6 @@ class AudioSystem(NotCopyable):
     may_initialise_again  whether its copy of the library has terminated and may be used by another system
     is_replaced           whether another system has replaced it; it ends with its last stream
     """
-
-    copy_error_reason = "it is the audio system of this process; make another one in the other process"
 
     def __init__(self, library: c.PortAudioLibrary) -> None:
         self.library = library

@@ -27,15 +27,13 @@ RECENT_S = 10.0
 _waiting_pulses = attrgetter("waiting_pulses")
 
 
-class LaneGroup(NotCopyable):
+class LaneGroup(NotCopyable, reason="it has the lanes of a running server"):
     """Lanes in one thread. The event loop hands out lanes (``free``); all else belongs to the worker's thread.
 
     gather_s    how long a pulse may wait for pulses of the group's other streams
     max_pulses  maximum number of pulses of a stream in a turn
     alone       whether each lane steps separately, so that its bits do not depend on the others
     """
-
-    copy_error_reason = "it has the lanes of a running server"
 
     def __init__(
         self,

@@ -9,13 +9,11 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.session import Session
 
 
-class LaneSession(NotCopyable, Session):
+class LaneSession(NotCopyable, Session, reason="it is a lane among others; take a snapshot of it"):
     """A session in a lane. In place of ``push``: ``feed``, ``take_pulses``, a step of the lanes, ``take_outputs``.
 
     state  the state of the lane
     """
-
-    copy_error_reason = "it is a lane among others; take a snapshot of it"
 
     def __init__(self, program: Program, state: State) -> None:
         self._begin(program, state, check_finite=True)

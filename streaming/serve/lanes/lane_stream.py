@@ -73,7 +73,7 @@ class CheckpointSchedule:
     resumed: Checkpoint | None = None
 
 
-class LaneStream(NotCopyable):
+class LaneStream(NotCopyable, reason="it is a lane of a running server"):
     """A stream in a lane. A connection fills ``inbox`` and ``commands``; the worker empties them and delivers answers.
 
     lane        its number in the group
@@ -83,8 +83,6 @@ class LaneStream(NotCopyable):
     deliver     called in the event loop with each answer
     schedule    when checkpoints are made; None: never
     """
-
-    copy_error_reason = "it is a lane of a running server"
 
     def __init__(
         self,

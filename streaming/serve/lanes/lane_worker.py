@@ -19,7 +19,7 @@ MAX_UNSENT_BYTES = 1 << 20
 logger = logging.getLogger("pulse.serve")
 
 
-class LaneWorker(NotCopyable):
+class LaneWorker(NotCopyable, reason="it has a thread"):
     """Steps the lanes whose streams have a pulse, all of a group at once; the others stall.
 
     The GIL is held while blocks become pulses and results become messages, and released while lanes step.
@@ -27,8 +27,6 @@ class LaneWorker(NotCopyable):
     pacing    the pacing of the event loop
     answered  set when there are answers: the event loop then calls ``deliver``
     """
-
-    copy_error_reason = "it has a thread"
 
     def __init__(self, index: int, pacing: LoopPacing) -> None:
         self.groups: list[LaneGroup] = []

@@ -11,14 +11,12 @@ STREAM_PAUSE_S = 20e-6
 """The pause per open stream in seconds, up to ``MAX_PAUSE_S``: with few streams, there is almost none."""
 
 
-class LoopPacing(NotCopyable):
+class LoopPacing(NotCopyable, reason="it belongs to an event loop"):
     """Makes the loop sleep before it polls its sockets again, if it has just done so.
 
     Messages of many clients arrive at any time. A loop that wakes for each of them spends more on waking than on the
     message, and each time takes the GIL from the threads of the lanes.
     """
-
-    copy_error_reason = "it belongs to an event loop"
 
     def __init__(self) -> None:
         self.streams = 0
