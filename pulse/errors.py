@@ -14,7 +14,8 @@ PulseError
 └── NotProvedError   a proof without a result for some output
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pulse.support.printable import printable
@@ -162,3 +163,13 @@ class PulsifyError(PulseError):
 
     def __reduce__(self) -> tuple[type["PulsifyError"], tuple[str, tuple[Refusal, ...], str]]:
         return type(self), (self.message, self.refusals, self.advice)
+
+
+@contextmanager
+def file_errors(name: object, done: str, kind: type[PulseError], advice: str = "") -> Generator[None]:
+    """Raise ``kind`` if the file system refuses something inside: ``name`` cannot be ``done``, read or written."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"{name}: cannot be {done} ({error.strerror or error})"
+        raise kind(f"{reason}; {advice}" if advice else reason) from error

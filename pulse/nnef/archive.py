@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path, PurePosixPath
 
-from pulse.errors import WriteError
+from pulse.errors import WriteError, file_errors
 from pulse.facts import Array
 from pulse.nnef.recognition import GRAPH, TENSOR
 from pulse.nnef.syntax import Call, Document
@@ -48,15 +48,13 @@ class Archive:
     def save(self, path: str | PathLike[str]) -> None:
         """Write an archive if the name ends as one, else a folder. Raises WriteError: the file system refuses."""
         path = Path(path)
-        try:
+        with file_errors(path, "written", WriteError, "check the folder"):
             if path.name.lower().endswith(ARCHIVES):
                 path.write_bytes(self.pack(compressed=not path.name.lower().endswith(".tar")))
                 return
             path.mkdir()
             for name, content in self.files().items():
                 (path / name).write_bytes(content)
-        except OSError as error:
-            raise WriteError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
 
     def pack(self, compressed: bool = True) -> bytes:
         """Pack all files into one archive; equal models have equal bytes."""

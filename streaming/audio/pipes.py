@@ -9,7 +9,7 @@ from io import BytesIO, FileIO
 
 import numpy as np
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
@@ -142,7 +142,7 @@ class StreamWriter(AudioSink):
         self._file.close()
 
 
-class TableStream(NotCopyable):
+class TableStream(NotCopyable, reason="it writes one table; make another one"):
     """Writes frames as rows of a table, as in a .csv, without buffering.
 
     name        the name in messages
@@ -150,8 +150,6 @@ class TableStream(NotCopyable):
     axis        the time axis; None for a tensor without time
     rate_hz     frames per second, for the times; None numbers the frames
     """
-
-    copy_error_reason = "it writes one table; make another one"
 
     def __init__(self, name: str, descriptor: int, axis: int | None, rate_hz: float | None) -> None:
         self._name, self._axis, self._rate_hz = name, axis, rate_hz
@@ -175,15 +173,13 @@ class TableStream(NotCopyable):
         self._file.close()
 
 
-class ArrayStream(NotCopyable):
+class ArrayStream(NotCopyable, reason="it writes one array; make another one"):
     """Writes frames as one array, as in a .npy, when the ``with`` block ends without error; its head has their number.
 
     name        the name in messages
     descriptor  is closed at the end of the ``with`` block
     axis        the time axis; None for a tensor without time, of which the last one is written
     """
-
-    copy_error_reason = "it writes one array; make another one"
 
     def __init__(self, name: str, descriptor: int, axis: int | None) -> None:
         self._name, self._axis = name, axis
@@ -223,10 +219,8 @@ class _Descriptor(FileIO):
 
     def put(self, data: bytes, name: str) -> None:
         """Write all of the data. Raises InputError: it cannot be written."""
-        try:
+        with file_errors(name, "written", InputError):
             write_all(self._put_some, data)
-        except OSError as error:
-            raise InputError(f"{name}: cannot be written ({error.strerror})") from error
 
     def _put_some(self, data: memoryview) -> int:
         while (count := self.write(data)) is None:

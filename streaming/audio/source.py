@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 from streaming.audio.audio_formats import holds_audio, is_audio_file
 from streaming.audio.files import AudioReader
 from streaming.audio.interfaces import AudioSource
@@ -52,10 +52,8 @@ def is_audio_source(path: Path) -> bool:
 
 
 def _standard_input() -> int:
-    try:
+    with file_errors(STANDARD_INPUT, "read", InputError):
         descriptor = os.dup(0)
-    except OSError as error:
-        raise InputError(f"{STANDARD_INPUT}: cannot be read ({error.strerror})") from error
     if os.isatty(descriptor):
         os.close(descriptor)
         raise InputError(
@@ -66,7 +64,5 @@ def _standard_input() -> int:
 
 
 def _open(path: Path) -> int:
-    try:
+    with file_errors(path, "read", InputError, "check the path"):
         return os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 from pulse.interface import Port
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -182,10 +182,8 @@ class Target:
         return EventsStream(self.name, self._open(), event_format(self.name, self.event_suffix)(self.source))
 
     def _open(self) -> int:
-        try:
+        with file_errors(self.name, "written", InputError):
             return os.open(self.path, os.O_WRONLY) if self.descriptor is None else os.dup(self.descriptor)
-        except OSError as error:
-            raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
 
 
 def _name(path: Path) -> str:

@@ -94,10 +94,10 @@ def count_documents() -> int:
 def print_json(values: Mapping[str, Any]) -> None:
     """Print one JSON document, which is all of stdout."""
     _documents.set(_documents.get() + 1)
+    from pulse.errors import InputError, file_errors
     from pulse.support.report import json_text
-    from streaming.terminal.stdout_errors import name_stdout
 
-    with name_stdout():
+    with file_errors("standard output", "written", InputError):
         sys.stdout.write(json_text(values) + "\n")
 
 

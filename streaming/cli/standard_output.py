@@ -25,16 +25,14 @@ def take_stdout(text: bool) -> int:
 
     Anything written to the usual descriptor afterwards, by Python or by C libraries, goes to standard error.
     """
-    from pulse.errors import InputError
+    from pulse.errors import InputError, file_errors
 
-    try:
+    with file_errors("standard output", "written", InputError):
         if os.isatty(1) and not text:
             raise InputError("standard output: is a terminal; redirect it, or pipe it: pulse run … - | aplay")
         sys.stdout.flush()
         os.write(1, b"")
         data = os.dup(1)
-    except OSError as error:
-        raise InputError(f"standard output: cannot be written ({error.strerror})") from error
     os.dup2(2, 1)
     stack = _at_end.get()
     if stack is not None:

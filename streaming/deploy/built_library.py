@@ -12,7 +12,7 @@ from pulse.c_library.readme import readme
 from pulse.c_library.sound_ports import find_sound_ports
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import TestVector
-from pulse.errors import CompileError, WriteError
+from pulse.errors import CompileError, WriteError, file_errors
 from pulse.jit.levels import Level
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
@@ -200,7 +200,7 @@ def _run_test_vector(build: Build) -> str:
 
 
 def _move_into_place(result: Path, folder: Path) -> None:
-    try:
+    with file_errors(folder, "written", WriteError, "check the folder"):
         for path in sorted(result.rglob("*")):
             target = folder / path.relative_to(result)
             if path.is_dir():
@@ -208,5 +208,3 @@ def _move_into_place(result: Path, folder: Path) -> None:
             else:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
-    except OSError as error:
-        raise WriteError(f"{folder}: cannot be written ({error.strerror}); check the folder") from error

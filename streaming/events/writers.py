@@ -4,22 +4,20 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 from pulse.support.not_copyable import NotCopyable
 from streaming.events.event import Event
 from streaming.events.event_formats import EventFormat, event_format
 from streaming.files.partial import PartialFile, write_all
 
 
-class EventsFile(NotCopyable):
+class EventsFile(NotCopyable, reason="it writes one file; make another one with another path"):
     """A file of events, written one by one; it appears only when the ``with`` block ends without error.
 
     path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
     source  the name of the audio file, which .rttm contains
     Raises  InputError: an unknown suffix, or a folder that cannot be written to
     """
-
-    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | Path, source: str = "sound") -> None:
         self.path = Path(path)
@@ -47,15 +45,13 @@ class EventsFile(NotCopyable):
             self._part.discard()
 
 
-class EventsStream(NotCopyable):
+class EventsStream(NotCopyable, reason="it writes one stream; make another one"):
     """A stream of events, each written at once.
 
     name           the name in messages
     descriptor     is closed at the end of the ``with`` block
     events_format  the format of events
     """
-
-    copy_error_reason = "it writes one stream; make another one"
 
     def __init__(self, name: str, descriptor: int, events_format: EventFormat) -> None:
         self.name = name
@@ -73,10 +69,8 @@ class EventsStream(NotCopyable):
         self._put(text)
 
     def _put(self, text: str) -> None:
-        try:
+        with file_errors(self.name, "written", InputError):
             write_all(lambda data: os.write(self._descriptor, data), text.encode())
-        except OSError as error:
-            raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
 
     def __enter__(self) -> "EventsStream":
         return self

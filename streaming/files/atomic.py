@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from stat import S_IMODE
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 
 
 def refuse_same(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
@@ -53,12 +53,10 @@ def create_temporary_file(path: Path) -> Path:
     require_replaceable(path)
     target = _link_target(path)
     part = target.with_name(f".{target.stem}-{secrets.token_hex(8)}{target.suffix}")
-    try:
+    with file_errors(path, "written", InputError, "check the folder"):
         part.touch(exist_ok=False)
         if target.exists():
             part.chmod(S_IMODE(target.stat().st_mode))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
     return part
 
 
@@ -95,12 +93,10 @@ def complete_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
 
     Raises InputError: the folder around it cannot be written to
     """
-    try:
+    with file_errors(path, "written", InputError, "check the folder"):
         if makes_parents:
             path.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp("", f".{path.stem}-", path.parent))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
     try:
         yield folder / "part"
         (folder / "part").rename(path)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 from pulse.loading.proving import prove_file
 from pulse.models import PulsedModel
 from pulse.nnef.archive import ARCHIVES, Archive
@@ -82,10 +82,8 @@ def export(
         raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
     with scratch_file(path) as part:
         proto = to_onnx(pulsed, opset, opened.rate_metadata)
-        try:
+        with file_errors(path, "written", InputError):
             part.write_bytes(proto.SerializeToString())
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
         proof = prove_export(opened, pulsed, proto, choice)
         nbytes = part.stat().st_size
         is_proved = proof is None or proof.proof.equal

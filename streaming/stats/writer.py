@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from pulse.errors import InputError
+from pulse.errors import InputError, file_errors
 from pulse.support.not_copyable import NotCopyable
 from streaming.files.atomic import write_error
 from streaming.files.partial import write_all
@@ -31,7 +31,7 @@ from streaming.stats.setup import Setup
 from streaming.stats.ticks import Ticks
 
 
-class StatsWriter(NotCopyable):
+class StatsWriter(NotCopyable, reason="it writes one file; make another one with another path"):
     """Writes a header at once, a line per interval, and a summary at the end; the file only ever has complete lines.
 
     Errors after the header, such as a full disk, never stop the run: the file is truncated to its last complete
@@ -43,18 +43,14 @@ class StatsWriter(NotCopyable):
     Raises      InputError: the file cannot be written, or the interval is invalid
     """
 
-    copy_error_reason = "it writes one file; make another one with another path"
-
     def __init__(self, path: Path, setup: Setup, interval_s: float = 1.0) -> None:
         self.ticks = Ticks(interval_s)
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
         self.path = path
         self.problem: InputError | None = None
-        try:
+        with file_errors(path, "written", InputError, "check the folder"):
             self._file = open(path, "wb", buffering=0)  # noqa: SIM115
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
         self._setup_notes = {str(setting) for setting in setup.realtime_settings}
         self._written = 0
         self._previous: LiveStatistics | None = None

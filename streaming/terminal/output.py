@@ -9,9 +9,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text as RichText
 
+from pulse.errors import InputError, file_errors
 from pulse.support.printable import printable, printable_lines
 from pulse.support.report import Pairs, Section, Text
-from streaming.terminal.stdout_errors import name_stdout
 
 
 class Terminal(Console):
@@ -33,8 +33,8 @@ def terminal(stderr: bool = False, width: int | None = None, soft_wrap: bool = T
 
 
 def write_text(text: str, file: TextIO | None = None) -> None:
-    """Write lines of text unchanged, except for control characters. Raises InputError as ``name_stdout``."""
-    with name_stdout():
+    """Write lines of text; control characters are escaped. Raises InputError: standard output cannot be written."""
+    with file_errors("standard output", "written", InputError):
         (file or sys.stdout).write(printable_lines(text))
 
 
@@ -44,7 +44,7 @@ def show_sections(console: Console, sections: Iterable[Section]) -> None:
     In a pipe or a file, lines are as long as their text, and do not end with spaces.
     """
     if not console.is_terminal:
-        with name_stdout():
+        with file_errors("standard output", "written", InputError):
             console.file.write("\n\n".join(section.text() for section in sections) + "\n")
         return
     for index, section in enumerate(sections):

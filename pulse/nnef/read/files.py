@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from pulse.errors import LoadError
+from pulse.errors import LoadError, file_errors
 from pulse.facts import Array
 from pulse.nnef.recognition import GRAPH, GZIP, TENSOR
 from pulse.nnef.tensors import load_tensor
@@ -39,10 +39,8 @@ class NnefFiles:
         title = printable(str(source))
         if source.is_dir():
             return cls(title, source, {})
-        try:
+        with file_errors(title, "read", LoadError):
             return cls(title, None, _unpack(source.read_bytes(), title))
-        except OSError as error:
-            raise LoadError(f"{title}: cannot be read ({error.strerror})") from error
 
     def text(self) -> str:
         """Return ``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""

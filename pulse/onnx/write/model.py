@@ -1,6 +1,5 @@
 """A pulsed model as an ONNX ModelProto."""
 
-import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from os import PathLike
@@ -12,7 +11,7 @@ import onnx
 from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_inference
 
 from pulse.dim import SymbolScope, TDim
-from pulse.errors import WriteError
+from pulse.errors import WriteError, file_errors
 from pulse.facts import I64, TypedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
@@ -139,12 +138,8 @@ def _symbolic(name: str, fact: TypedFact) -> ValueInfoProto:
 
 def save(proto: ModelProto, path: str | PathLike[str]) -> None:
     """Write a file. Raises WriteError: the folder refuses."""
-    try:
+    with file_errors(Path(path), "written", WriteError, "check the folder"):
         Path(path).write_bytes(proto.SerializeToString())
-    except OSError as error:
-        raise WriteError(
-            f"{os.fspath(path)}: cannot be written ({error.strerror}); check the folder"
-        ) from error
 
 
 class _Export:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.errors import WriteError
+from pulse.errors import WriteError, file_errors
 from pulse.facts import dtype_name
 from pulse.jit.registry import Kernel, kernel_of
 from pulse.jit.rows.fields import fields_of
@@ -98,12 +98,8 @@ def write_file(content: bytes, path: "str | PathLike[str]") -> None:
     A link to a device is replaced. Raises WriteError: the file cannot be written
     """
     is_file_link = os.path.islink(path) and (os.path.isfile(path) or not os.path.exists(path))
-    try:
+    with file_errors(os.fspath(path), "written", WriteError, "check the folder"):
         replace_file(os.path.realpath(path) if is_file_link else path, content)
-    except OSError as error:
-        raise WriteError(
-            f"{os.fspath(path)}: cannot be written ({error.strerror}); check the folder"
-        ) from error
 
 
 def layout_checksum(kernel: Kernel) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from pulse.errors import LoadError
+from pulse.errors import LoadError, file_errors
 from pulse.facts import Array
 from pulse.support.wording import count_of
 from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
@@ -43,10 +43,8 @@ class CheckpointTensors:
     def __init__(self, prefix: Path) -> None:
         self._prefix = prefix
         self._path = prefix.with_name(f"{prefix.name}.index")
-        try:
+        with file_errors(self._path, "read", LoadError):
             self._data = self._path.read_bytes()
-        except OSError as error:
-            raise LoadError(f"{self._path}: cannot be read ({error.strerror})") from error
         self._entries: dict[str, bytes] = {}
         self._read_entries()
         header = self._message(BundleHeaderProto, self._entries.pop("", b""))
@@ -167,7 +165,7 @@ class CheckpointTensors:
     def _bytes(self, shard: int, offset: int, size: int) -> bytes:
         path = self._prefix.with_name(f"{self._prefix.name}.data-{shard:05d}-of-{self._shards:05d}")
         folder = self._prefix.parent.resolve()
-        try:
+        with file_errors(path, "read", LoadError, "the SavedModel is not whole"):
             if path.resolve().parent != folder:
                 raise LoadError(f"{path}: is outside the model's folder; copy the file into it")
             with path.open("rb") as file:
@@ -178,7 +176,3 @@ class CheckpointTensors:
                     )
                 file.seek(offset)
                 return file.read(size)
-        except OSError as error:
-            raise LoadError(
-                f"{path}: cannot be read ({error.strerror}); the SavedModel is not whole"
-            ) from error

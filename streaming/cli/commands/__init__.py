@@ -193,9 +193,9 @@ class Commands(TyperGroup):
 
 def _flush_stdout() -> None:
     """Write what is left. Raises InputError: standard output cannot be written."""
-    from streaming.terminal.stdout_errors import name_stdout
+    from pulse.errors import InputError, file_errors
 
-    with name_stdout():
+    with file_errors("standard output", "written", InputError):
         sys.stdout.flush()
 
 
