@@ -53,12 +53,6 @@ class Model(FileNetwork):
     """A model as its file states it; facts may be partial."""
 
     def analyse(self) -> "TypedModel":
-        """Derive every type and shape; input shapes that the file does not state are inferred first.
-
-        Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-
-        Raises LoadError: an operator is not supported, or a size is not known; FactError: an op refuses its inputs
-        """
         return model_of(super().analyse())
 
     def dot(self) -> str:
@@ -66,7 +60,7 @@ class Model(FileNetwork):
         return dot(self.graph, self.title)
 
 
-class ModelView(ABC):
+class HasModel(ABC):
     """Nodes of a graph from which a model can be made, as in ``pulse.build``."""
 
     @abstractmethod

@@ -15,13 +15,13 @@ from pulse.errors import InputError
 from pulse.graph import OutletId
 from pulse.infer.network import Constant
 from pulse.infer.op import InferenceOp
-from pulse.models import Model, ModelView
+from pulse.models import HasModel, Model
 from pulse.onnx.read.op import OnnxOp
 from pulse.support.wording import count_of
 from pulse.text.matching import find_matches
 
 
-class Node(Handle, ModelView):
+class Node(Handle, HasModel):
     """An operator in a graph, with its inputs and readers.
 
     Inputs and outputs are counted from 0, in ONNX's order: for a convolution 0 is the data, 1 the weight, 2 the bias.
@@ -162,7 +162,7 @@ class Node(Handle, ModelView):
         return f"<{self.type} {self.name}>"
 
 
-class Connector(ModelView):
+class Connector(HasModel):
     """A wire: an output of a node, or an input of the future model.
 
     name    name of the input, for feeds

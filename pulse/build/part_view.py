@@ -9,11 +9,11 @@ from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, roun
 from pulse.build.drawing import Part
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
-from pulse.models import Model, ModelView, model_of
+from pulse.models import HasModel, Model, model_of
 from pulse.pulsify.receptive_fields import ReceptiveField
 
 
-class PartView(ModelView):
+class PartView(HasModel):
     """The base class of views of a part."""
 
     part: Part

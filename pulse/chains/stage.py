@@ -7,7 +7,7 @@ from pulse.chunks.exported_streams import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import load
 from pulse.metadata import is_exported
-from pulse.models import ModelView, TypedModel, model_of
+from pulse.models import HasModel, TypedModel, model_of
 from pulse.support.record import record
 from pulse.support.torch_modules import is_module
 
@@ -40,7 +40,7 @@ class Stage:
         Raises  PulseError: the source cannot be opened
         """
         model = self.model
-        if callable(model) and not isinstance(model, ModelView) and not is_module(model):
+        if callable(model) and not isinstance(model, HasModel) and not is_module(model):
             return model(facts)
         original = load(cast("Loadable", model)).analyse()
         return model_of(scan_over_pulses(original)) if is_exported(original.metadata) else original

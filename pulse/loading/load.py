@@ -8,7 +8,7 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
 from pulse.loading.format_registry import Content, ReadOptions, find_format
 from pulse.loading.loaded_model import LoadedModel
-from pulse.models import Model, ModelView, Network, PulsedModel, TypedModel, model_of
+from pulse.models import HasModel, Model, Network, PulsedModel, TypedModel, model_of
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
 from pulse.support.collector import fewer_collections
@@ -18,7 +18,7 @@ from pulse.support.wording import spell
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = LoadedModel | Network | Program | ModelView | ModelSource
+    Loadable: TypeAlias = LoadedModel | Network | Program | HasModel | ModelSource
     """The possible sources of a model."""
 
 
@@ -60,7 +60,7 @@ def load(
     user_chunking: Any = chunking
     if user_chunking is not None and not isinstance(user_chunking, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
-    if isinstance(source, ModelView):
+    if isinstance(source, HasModel):
         source, inputs = source.to_model(inputs), None
     reading_options = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
     if isinstance(source, LoadedModel | Network | Program):

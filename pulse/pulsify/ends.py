@@ -107,7 +107,7 @@ def write_mirrored_ends(builder: PulsedGraphBuilder, name: str, wire: MirroredWi
     window = builder.window(wire.stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, wire.ends.mode)
     out = StreamFact(fact.axis, wire.length, fact.rate, offset)
-    return builder.expect(StreamWire(builder.add(f"{name}.ends", op, [window], out), out), name)
+    return builder.require_frames(StreamWire(builder.add(f"{name}.ends", op, [window], out), out), name)
 
 
 def cast_table(table: Array | None, dtype: DType) -> Array | None:

@@ -63,7 +63,7 @@ class PulsedGraphBuilder:
             facts.append(PulsedFact(fact.dtype, fact.shape, fact.value, stream))
         return self.graph.add(name, op, inputs, facts)
 
-    def expect(self, stream: StreamWire, name: str) -> StreamWire:
+    def require_frames(self, stream: StreamWire, name: str) -> StreamWire:
         """Return the stream. Raises PulsifyError: its pulses do not have the number of frames of its rate."""
         frames = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
         expected = self.frames(stream.fact.rate)

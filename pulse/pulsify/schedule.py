@@ -208,7 +208,9 @@ class Scheduler:
         op = node.op if relation.make_op is None else relation.make_op(self._frames(flows[0], facts[0]))
         results = self.builder.add_all(node.name, op, outlets, facts)
         streams = [StreamWire(result, fact) for result, fact in zip(results, facts)]
-        return streams if flows[0].final else [self.builder.expect(stream, node.name) for stream in streams]
+        if flows[0].final:
+            return streams
+        return [self.builder.require_frames(stream, node.name) for stream in streams]
 
     def _frames(self, flow: WireFlow, fact: StreamFact) -> int:
         """Return the frames of a wire in a pulse; of one that is known at the end, the most that it can have."""
@@ -304,7 +306,7 @@ class Scheduler:
         ]
         outlets = self.builder.add_all(node.name, op, reads, facts)
         return [
-            outlet if fact is None else self.builder.expect(StreamWire(outlet, fact), node.name)
+            outlet if fact is None else self.builder.require_frames(StreamWire(outlet, fact), node.name)
             for outlet, fact in zip(outlets, facts)
         ]
 
@@ -348,7 +350,7 @@ class Scheduler:
         reads += [self.builder.window(stream, band.back + wait, node.name) for stream in streams[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
         outlet = self.builder.add(node.name, band.make_op(offset, length), reads, fact)
-        return self.builder.expect(StreamWire(outlet, fact), node.name)
+        return self.builder.require_frames(StreamWire(outlet, fact), node.name)
 
     def _delayed_stream(self, wire: AnyWire, offset: int, name: str) -> StreamWire:
         if isinstance(wire, FreeWire):
@@ -383,7 +385,7 @@ class Scheduler:
             op = relation.make_op(offset, self.builder.frames(flow.rate))
             prefix = first_frames(-offset) if offset < 0 else None
             fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
-            return self.builder.expect(
+            return self.builder.require_frames(
                 StreamWire(self.builder.add(node.name, op, reads, fact), fact), node.name
             )
 

@@ -99,7 +99,7 @@ def schedule_window(
         frames, group, prefix = _wire_groups(builder, name, window, inputs, stretched)
     fact = StreamFact(window.axis, length, rate, group * window.up + window.skip, prefix)
     reads = [frames if slot == window.source else static_outlet(wire) for slot, wire in enumerate(inputs)]
-    return builder.expect(StreamWire(builder.add(name, window.op, reads, fact), fact), name)
+    return builder.require_frames(StreamWire(builder.add(name, window.op, reads, fact), fact), name)
 
 
 def _wire_groups(

@@ -9,7 +9,7 @@ from pulse.support.wording import count_of
 from pulse.text.picture import Picture
 
 
-class Described(Protocol):
+class HasNameAndDetail(Protocol):
     """The part of an op that a dump needs."""
 
     @property
@@ -19,7 +19,7 @@ class Described(Protocol):
 
 
 F = TypeVar("F")
-O = TypeVar("O", bound=Described)
+O = TypeVar("O", bound=HasNameAndDetail)
 
 
 def text(graph: Graph[F, O], title: str = "graph") -> str:

@@ -18,10 +18,10 @@ from pulse.errors import InputError
 from pulse.graph import Graph, OutletId
 from pulse.support.printable import printable
 from pulse.support.record import record
-from pulse.text.dump import Described
+from pulse.text.dump import HasNameAndDetail
 
 F = TypeVar("F")
-O = TypeVar("O", bound=Described)
+O = TypeVar("O", bound=HasNameAndDetail)
 
 MAX_STEPS = 1_000_000
 """Maximum number of steps of one query; ``$*`` has exponentially many paths through some graphs."""

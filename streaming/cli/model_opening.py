@@ -47,7 +47,7 @@ def open_model(path: Path | None, options: ModelOptions, max_channels: int = 1) 
     )
 
 
-def open_or_packaged(
+def open_model_or_packaged(
     path: Path | None, options: ModelOptions, program_options: ProgramOptions, max_channels: int = 1
 ) -> OpenedModel:
     """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
@@ -65,4 +65,4 @@ def compile_opened(opened: OpenedModel, options: ProgramOptions, live: bool = Fa
 
     Raises PulseError: the backend does not run it with these options
     """
-    return opened.compile(options.backend, options, live).with_threads(options.threads)
+    return opened.compile(options.backend, rounding=options, live=live).with_threads(options.threads)

@@ -75,7 +75,7 @@ def run(
       pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
     """
     from pulse.interface import MAX_CHANNELS
-    from streaming.cli.model_opening import compile_opened, open_or_packaged
+    from streaming.cli.model_opening import compile_opened, open_model_or_packaged
     from streaming.cli.run_request import RunRequest, sort_paths
 
     model, source, target = sort_paths(model, source, target, audio, live.live)
@@ -85,7 +85,7 @@ def run(
     else:
         request.refuse_file(live)
     max_channels = 1 if request.has_frames else MAX_CHANNELS
-    opened = open_or_packaged(model, model_options, program_options, max_channels)
+    opened = open_model_or_packaged(model, model_options, program_options, max_channels)
     program = compile_opened(opened, program_options, live.live)
     with specialise_during(program) if specialise else nullcontext():
         if live.live:

@@ -88,7 +88,7 @@ def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Pr
 
 
 def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: Program) -> None:
-    opened = model_opening.open_or_packaged(None, ModelOptions(), ProgramOptions())
+    opened = model_opening.open_model_or_packaged(None, ModelOptions(), ProgramOptions())
     assert opened.model.program is packaged_program
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
 
@@ -108,6 +108,8 @@ def test_an_option_that_asks_for_another_program_opens_the_model(
     path: Path | None, options: ModelOptions, backend: str, weights: str | None
 ) -> None:
     assert (
-        model_opening.open_or_packaged(path, options, ProgramOptions(weights, backend=backend)).model.program
+        model_opening.open_model_or_packaged(
+            path, options, ProgramOptions(weights, backend=backend)
+        ).model.program
         is None
     )
