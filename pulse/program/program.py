@@ -1,15 +1,17 @@
 """Program: a compiled pulsed model that makes streams."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pulse.errors import InputError, LoadError, PulseError, WriteError
-from pulse.program.streams.executable import Executable
+from pulse.interface import Interface
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
+from pulse.pulsify.stream_lengths import longest_stream
+from pulse.rounding import Rounding
 from pulse.support.wording import spell
 from pulse.version import __version__
 
@@ -22,24 +24,88 @@ if TYPE_CHECKING:
 
 MAX_SPECIALISE_SECONDS, MAX_SPECIALISE_MEGABYTES = 30.0, 2.0
 """The default bounds of ``specialise``."""
+_WRITER = "pickled by"
 
 
-class Program(Executable):
-    """A compiled pulsed model, ``network``: immutable, shared by all of its streams. One of a file has no model."""
+class Program(ABC):
+    """A compiled pulsed model, ``network``: immutable, shared by all of its streams. One of a file has no model.
 
-    NOT_PICKLED = ("choices",)
-    reader: "ClassVar[Callable[[str | PathLike[str] | bytes], Program]]"
-    """The function that ``load`` calls; ``pulse.program`` sets it."""
+    Copying returns the program itself. It pickles without addresses, and is linked again when unpickled.
+    """
 
-    @staticmethod
-    def load(source: "str | PathLike[str] | bytes") -> "Program":
-        """Load a program from a file that ``save`` wrote, or from its bytes.
+    load: "ClassVar[Callable[[str | PathLike[str] | bytes], Program]]"
+    """Return the program in a file that ``save`` wrote, or in bytes; ``pulse.program`` sets it to ``read_program``."""
+    threads: int = 1
+    """The number of threads that may share a step of a stream."""
+    NOT_PICKLED: ClassVar[tuple[str, ...]] = ("choices",)
+    """Attributes that are valid in this process only, or are computed again on demand."""
 
-        The weights are memory-mapped, so do not write to the file while the program is in use.
+    def __init__(self, model: Interface, rounding: Rounding = Rounding()) -> None:
+        self.model = model
+        self.form = rounding.form
+        """The form of stored weights: ``f32``, ``bf16`` or ``int8``."""
+        self.activations = rounding.activation_form or "f32"
+        """The form to which the operands of the weights are rounded, else ``f32``."""
+        self.inputs = model.inputs
+        self.outputs = model.outputs
+        self.pulse = model.pulse
+        self.limit = longest_stream(model.symbol, model.assumptions)
+        """Maximum number of frames of the symbol; longer streams are refused; None: any number."""
 
-        Raises LoadError: the file is not a program, damaged, of another version or unsafe; or a kernel is not installed
+    @property
+    def helpers(self) -> tuple[int, ...]:
+        """The native ids of the threads that share steps with the caller's thread; the first stream starts them."""
+        return ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the attributes of ``NOT_PICKLED``."""
+        kept = {name: value for name, value in vars(self).items() if name not in self.NOT_PICKLED}
+        return {**kept, _WRITER: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Raises LoadError: another version of pulse wrote it."""
+        parts = dict(state)
+        if (writer := parts.pop(_WRITER)) != __version__:
+            raise LoadError(
+                f"the program was pickled by pulse {writer}, and this is pulse {__version__}: compile the model here"
+            )
+        for name, value in parts.items():
+            setattr(self, name, value)
+
+    @property
+    @abstractmethod
+    def backend(self) -> str:
+        """The name of what runs it: ``numba``, ``numpy``, or a runtime of a written file."""
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """A digest of model, pulse, backend, form of weights, layout of the state and version of pulse.
+
+        Snapshots must match it.
         """
-        return Program.reader(source)
+        return self._digest()
+
+    def _digest(self) -> bytes:
+        from pulse.program.digest import digest
+
+        return digest(self.network, f"{__version__} {self.backend} {self.pulse} {self.form}")
+
+    def steps(self, end: int) -> int:
+        """Return how many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
+        symbol, pulses = self.model.symbol, -(-end // self.pulse)
+        for port in self.outputs:
+            if port.streams:
+                total = max(0, port.length.eval({symbol: end}))
+                pulses = max(pulses, -(-(port.delay + total) // port.frames) if total else 0)
+        for wire in self.model.awaited_wires():
+            pulses = max(pulses, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
+        return pulses
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the program to a file that ``load`` reads: rows, weights, ports, metadata.
@@ -87,11 +153,6 @@ class Program(Executable):
         if name in nodes:
             return nodes[name]
         raise PulseError(f"{self.model.title}: no node is called {name!r}; the nodes are {', '.join(nodes)}")
-
-    def _digest(self) -> bytes:
-        from pulse.program.digest import digest
-
-        return digest(self.network, f"{__version__} {self.backend} {self.pulse} {self.form}")
 
     def with_threads(self, threads: int) -> Self:
         """Return the same program with long steps shared among ``threads`` threads; the results are bit-identical.

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, widen_f16
 from pulse.interface import Port
-from pulse.program.streams.executable import Executable
+from pulse.program.streams.state import StreamedProgram
 from pulse.support.wording import count_of, current_spelling, in_python, spell
 from streaming.blocks.reblocking import Reblocker, ReblockerMark
 
@@ -30,7 +30,7 @@ class InputBlocks:
     copied so that the caller may reuse the block. ``rewind`` returns to the last ``mark``.
     """
 
-    def __init__(self, program: Executable, check_finite: bool = True) -> None:
+    def __init__(self, program: StreamedProgram, check_finite: bool = True) -> None:
         self.program = program
         self.check_finite = check_finite
         self.is_check_optional = True

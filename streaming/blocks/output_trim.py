@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.interface import Port
 from pulse.ops.clock import frames_at, max_frames
-from pulse.program.streams.executable import Executable
+from pulse.program.streams.state import StreamedProgram
 from pulse.pulsify.lengths import lag
 from pulse.support.bounds import UNBOUNDED
 
@@ -27,7 +27,7 @@ class OutputTrim:
     whole      if there are any, the longest valid length of the input without them
     """
 
-    def __init__(self, program: Executable) -> None:
+    def __init__(self, program: StreamedProgram) -> None:
         self.program = program
         self._streaming = [port for port in program.outputs if port.streams]
         self._layouts = [_Layout.of(port) for port in self._streaming]
@@ -228,7 +228,7 @@ class _Gathered:
             array[(*before, slice(max(0, start), max(0, start + frames)))] = valid
 
 
-def _always_exists(port: Port, program: Executable) -> bool:
+def _always_exists(port: Port, program: StreamedProgram) -> bool:
     """Return whether every frame after the delay exists, whatever the length of the stream."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
     return sure is not None and sure <= port.delay and max_frames(port.length) == UNBOUNDED

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.ops.clock import Clock
-from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed, array_text, feeds_by_name, port_text
-from pulse.program.streams.state import State
+from pulse.program.streams.state import State, StreamedProgram
 from pulse.support.record import record
 from pulse.support.wording import count_of
 
@@ -34,7 +33,7 @@ class Lanes:
     Not safe for use by two threads at once.
     """
 
-    def __init__(self, program: Executable, states: Sequence[State]) -> None:
+    def __init__(self, program: StreamedProgram, states: Sequence[State]) -> None:
         self.program = program
         self._states = tuple(states)
         self._joined = set(range(len(states)))

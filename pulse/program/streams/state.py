@@ -2,19 +2,20 @@
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, Protocol
 
 import numpy as np
 
 from pulse.errors import Fault, FaultError, InputError
 from pulse.facts import Array
+from pulse.interface import Interface, Port
 from pulse.ops.check import Site
 from pulse.ops.clock import Clock
 from pulse.program.machine.array_step import ArrayStep, StreamFlags
 from pulse.program.streams.ending import complete_inputs, stream_end
-from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import (
     Feed,
     continue_with_zeros,
@@ -36,6 +37,20 @@ StateMark = tuple[Any, tuple[int, int | None], list[Array]]
 """What ``rewind`` needs: a stream's memory in the backend's form; pulse and end of its clock; the fetched wires."""
 
 
+class StreamedProgram(Protocol):
+    """What streams read of their ``Program``, which imports this module."""
+
+    model: Interface
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    pulse: int
+    limit: int | None
+
+    @cached_property
+    def fingerprint(self) -> bytes: ...
+    def steps(self, end: int) -> int: ...
+
+
 class State(ABC):
     """One stream. Not safe for use by two threads at once.
 
@@ -49,7 +64,7 @@ class State(ABC):
 
     min_pulses_to_mark = 0
 
-    def __init__(self, program: Executable, constants: Feed | None) -> None:
+    def __init__(self, program: StreamedProgram, constants: Feed | None) -> None:
         self.program = program
         self.clock = Clock(program.model.symbol)
         self.constants = copy_constants(program.inputs, constants or {})
@@ -394,6 +409,23 @@ class State(ABC):
             else:
                 return feed
         return named_pulses(self._streaming, feed)
+
+
+def split_memory(memory: bytes, arrays: Sequence[Array]) -> Iterator[Array]:
+    """Return the memory of a snapshot as arrays like the given ones, not copied.
+
+    Raises InputError: the size differs; before the first array
+    """
+    ends = [0, *accumulate(array.nbytes for array in arrays)]
+    if len(memory) != ends[-1]:
+        raise InputError(
+            f"the snapshot holds {count_of(len(memory), 'byte')} of memory, but {ends[-1]} are needed; restore one of "
+            "the same program"
+        )
+    return (
+        np.frombuffer(memory[start:end], array.dtype).reshape(array.shape)
+        for array, (start, end) in zip(arrays, pairwise(ends))
+    )
 
 
 def _restore(program: Any, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:

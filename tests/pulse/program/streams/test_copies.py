@@ -18,7 +18,6 @@ from pulse.jit import registry
 from pulse.jit.registry import KERNELS
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.native_state import NativeState
-from pulse.program.streams import executable
 from pulse.program.streams.state import State
 from pulse.pulsify.stream_lengths import longest_stream
 from tests.pulse.jit.folders import COMPILING
@@ -186,7 +185,7 @@ def test_a_pickle_keeps_the_limit_of_a_narrowed_scope() -> None:
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     text = pickle.dumps(program("windows"))
-    monkeypatch.setattr(executable, "__version__", "0.0.7")
+    monkeypatch.setattr("pulse.program.program.__version__", "0.0.7")
     with pytest.raises(LoadError, match=r"pickled by pulse .*, and this is pulse 0\.0\.7: compile the model"):
         pickle.loads(text)
 
