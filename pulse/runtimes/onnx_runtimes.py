@@ -7,19 +7,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import ModelProto
 
-from pulse.errors import InputError, WriteError
+from pulse.errors import WriteError
 from pulse.facts import Array
 from pulse.metadata import StreamMetadata
 from pulse.onnx.read.metadata_entries import metadata_of
 from pulse.onnx.write.graph import dtype_and_sizes
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
-from pulse.program.streams.state import State
+from pulse.program.streams.state import State, split_memory
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_END
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
-from pulse.support.wording import count_of
 
 RunModel: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
@@ -85,16 +84,14 @@ def evaluator(model: ModelProto) -> RunModel:
     return run
 
 
-class RuntimeProgram(NotCopyable, Program):
+class RuntimeProgram(
+    NotCopyable, Program, reason="it is open in a runtime of this process; pickle the model instead"
+):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError: it is not such a file.
 
     run   one call of the runtime; by default that of ``open_runtime``
     name  the name of the runtime, if ``run`` is given
     """
-
-    copy_error_reason = (
-        "its file is open in a runtime of this process; pickle the model, and write and open it there"
-    )
 
     def __init__(
         self, model: PulsedNetwork, proto: ModelProto, run: RunModel | None = None, name: str = "given"
@@ -159,19 +156,9 @@ class RuntimeState(State):
         return b"".join(array.tobytes() for array in self._memory.values())
 
     def _set_memory_bytes(self, memory: bytes) -> None:
-        sizes = [array.nbytes for array in self._memory.values()]
-        if len(memory) != sum(sizes):
-            raise InputError(
-                f"the snapshot holds {count_of(len(memory), 'byte')} of memory, and this program needs {sum(sizes)}; "
-                "restore one of the same program"
-            )
+        arrays = split_memory(memory, [*self._memory.values()])
         self.changing = True
-        stops = np.cumsum(sizes)
-        arrays: dict[str, Array] = {}
-        for (name, array), stop, size in zip(self._memory.items(), stops, sizes):
-            part = memory[int(stop) - size : int(stop)]
-            arrays[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
-        self._memory = arrays
+        self._memory = {name: array.copy() for name, array in zip(self._memory, arrays)}
 
     def _copy_memory(self) -> dict[str, Array]:
         return self._memory  # each pulse creates new arrays

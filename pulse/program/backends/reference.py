@@ -18,12 +18,11 @@ from pulse.program.backends.implementations import OpFunction
 from pulse.program.backends.weight_rounding import rounded_operands, with_rounded_bodies
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
-from pulse.program.streams.state import State
+from pulse.program.streams.state import State, split_memory
 from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding
 from pulse.support.record import record
-from pulse.support.wording import count_of
 
 BODIES_KEY = -1
 """The key, among the memories of nodes, of the count of faults in bodies."""
@@ -233,23 +232,10 @@ class ReferenceState(State):
         return b"".join(array.tobytes() for arrays in self._memory.values() for array in arrays)
 
     def _set_memory_bytes(self, memory: bytes) -> None:
-        expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
-        if len(memory) != expected:
-            raise InputError(
-                f"the snapshot holds {count_of(len(memory), 'byte')} of memory, but {expected} are needed"
-            )
+        parts = split_memory(memory, [array for arrays in self._memory.values() for array in arrays])
         self.changing = True
         self._faults_before = 0
-        states: dict[int, list[Array]] = {}
-        start = 0
-        for node_id, arrays in self._memory.items():
-            states[node_id] = []
-            for array in arrays:
-                stop = start + array.nbytes
-                part = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape)
-                states[node_id].append(part.copy())
-                start = stop
-        self._memory = states
+        self._memory = {node: [next(parts).copy() for _ in arrays] for node, arrays in self._memory.items()}
 
     def _copy_memory(self) -> tuple[dict[int, list[Array]], int]:
         return self._memory, self._faults_before  # each pulse makes a new memory

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.program.machine import machine
@@ -14,9 +13,8 @@ from pulse.program.machine.array_step import ArrayStep, array_step
 from pulse.program.machine.python_objects import arrays_are_known
 from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.streams.feeds import Feed
-from pulse.program.streams.state import State
+from pulse.program.streams.state import State, split_memory
 from pulse.program.table.memory import Region
-from pulse.support.wording import count_of
 
 if TYPE_CHECKING:
     from pulse.program.machine.packed import PackedCall
@@ -141,12 +139,9 @@ class NativeState(State):
         return self.memory.tobytes()
 
     def _set_memory_bytes(self, memory: bytes) -> None:
-        if len(memory) != self.memory.size:
-            raise InputError(
-                f"the snapshot holds {count_of(len(memory), 'byte')} of memory, but {self.memory.size} are needed"
-            )
+        (contents,) = split_memory(memory, [self.memory])
         self.changing = True
-        self.memory[:] = np.frombuffer(memory, np.uint8)
+        self.memory[:] = contents
 
     def _copy_memory(self) -> Array:
         return self.memory.copy()
