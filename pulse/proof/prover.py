@@ -12,7 +12,6 @@ from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.effort import Effort
-from pulse.proof.input_domains import find_domain
 from pulse.proof.locating import first_divergence, wrong_wires
 from pulse.proof.oracle import Feeds, Oracle
 from pulse.proof.original import Original, compare_with_original
@@ -25,7 +24,7 @@ from pulse.proof.report import (
     TrialRecord,
 )
 from pulse.proof.tolerance import ExpectedOutputs
-from pulse.proof.trial_signals import draw_feeds, integer_ranges
+from pulse.proof.trial_signals import draw_feeds, find_domain, integer_ranges
 from pulse.proof.trials import MAX_LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell

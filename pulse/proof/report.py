@@ -1,5 +1,6 @@
 """The result of a proof: one object for the terminal, for JSON and for Python."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -135,16 +136,13 @@ class Coverage:
         """Return the coverage including the offline values of one more stream."""
         wide = values.astype(np.float64)
         numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
-        return Coverage(
-            name=self.name,
+        return replace(
+            self,
             frames=self.frames + frames,
             values=self.values + values.size,
             finite=self.finite + numbers.size,
             minimum=min(self.minimum, float(numbers.min(initial=np.inf))),
             maximum=max(self.maximum, float(numbers.max(initial=-np.inf))),
-            reads=self.reads,
-            moved=self.moved,
-            repeated=self.repeated,
         )
 
     def as_dict(self) -> dict[str, Any]:

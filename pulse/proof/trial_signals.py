@@ -140,6 +140,35 @@ def _integers(values: Array, low: int, high: int, port: Port) -> Array:
     return np.where(values == 0, rest_value, np.clip(spread, low, high)).astype(port.dtype)
 
 
+def find_domain(
+    model: PulsedNetwork, oracle: Oracle, length: int, ranges: Mapping[str, IntegerRange]
+) -> InputDomain:
+    """Return the domain for which the offline model returns no NaN and no infinity for noise, or the fewest.
+
+    It is the first domain, unless a later one leaves at most half as many of them.
+
+    length  frames of the noise
+    ranges  the ranges of the integer inputs
+    """
+
+    def count_others(domain: InputDomain) -> int:
+        feeds = draw_feeds(model, length, "noise", 0, ranges, domain)
+        with np.errstate(all="ignore"):
+            outputs = oracle(feeds, NATIVE)
+        floats = [values for values in outputs.values() if is_floating(values.dtype)]
+        return sum(values.size - int(np.count_nonzero(np.isfinite(values))) for values in floats)
+
+    best, fewest = DOMAINS[0], 0
+    try:
+        fewest = count_others(best)
+        for domain in DOMAINS[1:]:
+            if fewest and 2 * (others := count_others(domain)) <= fewest:
+                best, fewest = domain, others
+    except InputError:
+        return DOMAINS[0]
+    return best
+
+
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, IntegerRange]:
     """Return the range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
 
