@@ -320,12 +320,9 @@ def _mirror(atom: Div) -> Div | None:
         terms = {m: atom.k - c for m, c in atom.num.terms}
         nested = any(len(m) == 1 and isinstance(m[0], Div) for m in terms)
         opposite = None if nested else floor_div(build(terms, atom.k - 1 - atom.num.const, scope), atom.k)
-        cache[atom] = None if opposite is None else _only_quotient(opposite)
+        bare_atom = None if opposite is None else opposite.bare_atom
+        cache[atom] = bare_atom if isinstance(bare_atom, Div) else None
     return cache[atom]
-
-
-def _only_quotient(dim: TDim) -> Div | None:
-    return dim.bare_atom if isinstance(dim.bare_atom, Div) else None
 
 
 def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:

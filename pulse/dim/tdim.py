@@ -280,8 +280,8 @@ class TDim(DimOperators):
     def _hash(self) -> int:
         if not self.terms:
             return hash(self.const)
-        symbol = _plain_symbol(self)
-        return hash((self.terms, self.const)) if symbol is None else hash(symbol)
+        atom = self.bare_atom
+        return hash(atom) if isinstance(atom, Symbol) else hash((self.terms, self.const))
 
     def __hash__(self) -> int:
         return self._hash
@@ -420,10 +420,6 @@ def _divide(numerator: object, divisor: object) -> TDim:
     if bottom.terms or bottom.const <= 0:
         raise DimError(f"cannot divide {top} by {bottom}; the divisor must be a positive integer")
     return DimOperators.algebra.floor_div(top, bottom.const)
-
-
-def _plain_symbol(dim: TDim) -> Symbol | None:
-    return dim.bare_atom if isinstance(dim.bare_atom, Symbol) else None
 
 
 def _names(dim: TDim) -> str:

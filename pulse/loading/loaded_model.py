@@ -10,7 +10,6 @@ from pulse.errors import CompileError, LoadError
 from pulse.metadata import is_exported
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
-from pulse.rounding import Rounding
 from pulse.support.collector import fewer_collections
 from pulse.support.record import record
 from pulse.support.wording import count_of, spell
@@ -165,12 +164,10 @@ class LoadedModel:
 
         A program file returns its program. Raises PulseError: also if it was compiled with other arguments
         """
-        rounding = Rounding(weights, activations)
         program = self.program
         if program is None:
-            from pulse.program.compiler import compile_model
-
-            return compile_model(self.pulsify(pulse, **options), backend, rounding, prepare=prepare)
+            model = self.pulsify(pulse, **options)
+            return model.compile(backend, weights=weights, activations=activations, prepare=prepare)
         options.pop("min_pulse", None)  # a program keeps its pulse
         arguments = {
             "pulse": (pulse, program.pulse),

@@ -13,12 +13,8 @@ HEAD_BYTES = 512
 """How many first bytes of a file explain why it cannot be read."""
 
 
-def accept_any(head: bytes) -> None:
-    """Accept any first bytes."""
-
-
 def file_bytes(
-    path: Path, max_bytes: int, size_advice: str, require_head: Callable[[bytes], None] = accept_any
+    path: Path, max_bytes: int, size_advice: str, require_head: Callable[[bytes], None] | None = None
 ) -> bytes:
     """Return the content of a file.
 
@@ -31,7 +27,8 @@ def file_bytes(
             kind = "a folder" if path.is_dir() else "a pipe or a device"
             raise LoadError(f"{path}: is {kind}, not a regular file; give the path of a file")
         with path.open("rb") as file:
-            require_head(file.read(HEAD_BYTES))
+            if require_head is not None:
+                require_head(file.read(HEAD_BYTES))
             size = os.fstat(file.fileno()).st_size
             if size > max_bytes:
                 raise LoadError(f"{path}: has {count_of(size, 'byte')}; {size_advice}")

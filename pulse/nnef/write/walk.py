@@ -1,6 +1,6 @@
 """The nodes of an ONNX graph, each written by the function of its operator."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from onnx import GraphProto, NodeProto, helper
@@ -30,14 +30,11 @@ def check_writers(graph: GraphProto, title: str) -> None:
 def write_nodes(scope: Scope, nodes: Iterable[NodeProto]) -> None:
     """Write nodes in order and add the identifiers of their outputs to ``scope.wire_of_name``."""
     for node in nodes:
-        identifiers = _as_names(WRITERS[node.op_type](_context(scope, node)))
+        result = WRITERS[node.op_type](_context(scope, node))
+        identifiers = [result] if isinstance(result, Name) else result
         for name, identifier in zip(node.output, identifiers):
             if name and identifier is not None:
                 scope.wire_of_name[name] = identifier
-
-
-def _as_names(result: Name | Sequence[Name | None]) -> Sequence[Name | None]:
-    return [result] if isinstance(result, Name) else result
 
 
 def _context(scope: Scope, node: NodeProto) -> OperationWriter:

@@ -153,10 +153,6 @@ def _mish(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("Mul", [x, w.emit("Tanh", [w.emit("Softplus", [x], "softplus")], "gate")])
 
 
-def _fmod(w: NodeWriter, op: Elementwise) -> str:
-    return w.emit("Mod", w.inputs, fmod=1)
-
-
 def _mod(w: NodeWriter, op: Elementwise) -> str:
     """Return the remainder for floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
     if not np.issubdtype(w.dtype(), np.floating):
@@ -198,10 +194,6 @@ def _relu(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("Max", [*w.inputs, w.number(0, w.dtype(), "zero")])
 
 
-def _mul_round(w: NodeWriter, op: Elementwise) -> str:
-    return w.emit("Round", [w.emit("Mul", w.inputs, "product")])
-
-
 def _round_within(w: NodeWriter, op: Elementwise) -> str:
     low, high = (w.number(bound, w.dtype(), name) for bound, name in zip(op.params, ("low", "high")))
     rounded = w.emit("Round", w.inputs, "rounded")
@@ -216,13 +208,13 @@ COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "gelu": _gelu,
     "swish": _swish,
     "mish": _mish,
-    "fmod": _fmod,
+    "fmod": lambda w, op: w.emit("Mod", w.inputs, fmod=1),
     "mod": _mod,
     "sum": _sum,
     "mean": _sum,
     "prelu": _prelu,
     "relu": _relu,
-    "mul_round": _mul_round,
+    "mul_round": lambda w, op: w.emit("Round", [w.emit("Mul", w.inputs, "product")]),
     "round_within": _round_within,
     "shift_left": _shift,
     "shift_right": _shift,

@@ -23,11 +23,6 @@ Refuse: TypeAlias = Callable[[Op, Sequence[TypedFact]], str]
 C = TypeVar("C", bound=Callable[..., Sequence[Array]])
 
 
-def refuse_nothing(op: Op, facts: Sequence[TypedFact]) -> str:
-    """Refuse nothing."""
-    return ""
-
-
 @record(eq=False)
 class Implementation:
     """One way to compute some ops.
@@ -36,7 +31,7 @@ class Implementation:
     kernel    the algorithm, such as ``fft``; ``reference`` is the op's own ``eval``
     ops       the classes of ops that it computes
     priority  the fitting implementation with the highest one is chosen
-    refuses   says why it does not fit; called if op and dtypes fit
+    refuses   says why it does not fit, if op and dtypes fit; None: nothing else matters
     compute   computes a stateless op of the numpy backend; None: its backend compiles the op itself
     dtypes    the short names of the allowed input types; empty: any
     layout    the layout of its tensors
@@ -46,7 +41,7 @@ class Implementation:
     kernel: str
     ops: tuple[type[Op], ...]
     priority: int = 0
-    refuses: Refuse = refuse_nothing
+    refuses: Refuse | None = None
     compute: OpFunction | None = None
     dtypes: tuple[str, ...] = ()
     layout: str = "NCHW"
@@ -58,7 +53,7 @@ class Implementation:
         other = sorted({dtype_name(fact.dtype) for fact in facts} - set(self.dtypes))
         if self.dtypes and other:
             return f"does not take {', '.join(other)}"
-        return self.refuses(op, facts)
+        return "" if self.refuses is None else self.refuses(op, facts)
 
     def __str__(self) -> str:
         return f"{self.backend} {self.kernel}"
@@ -106,7 +101,7 @@ def implements(
     kernel: str,
     priority: int = 0,
     dtypes: Iterable[str] = (),
-    refuses: Refuse = refuse_nothing,
+    refuses: Refuse | None = None,
 ) -> Callable[[C], C]:
     """Register a function ``(op, inputs) -> outputs`` as an implementation of the numpy backend.
 

@@ -13,7 +13,6 @@ from pulse.program.backends.implementations import (
     Implementation,
     ImplementationChoice,
     Refuse,
-    refuse_nothing,
     register,
 )
 from pulse.program.program import Program
@@ -50,14 +49,14 @@ class Backend:
     name     its name for users
     kernel   the name of its own implementation of ops
     compile  makes a program. Raises CompileError: it cannot run the model
-    refuses  says why it does not run an op; empty if it does
+    refuses  says why it does not run an op, empty if it does; None: it runs all ops
     in_parts  whether its programs run only inside of a ``MixedProgram``
     """
 
     name: str
     kernel: str
     compile: Callable[[CompileRequest], Program]
-    refuses: Refuse = refuse_nothing
+    refuses: Refuse | None = None
     in_parts: bool = False
 
 
