@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from typer.models import OptionInfo
 
@@ -38,10 +38,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
-    hints = get_type_hints(ModelOptions, include_extras=True)
     for field in fields(ModelOptions):
-        value_type, info = get_args(hints[field.name])
-        yield field, value_type, info
+        yield field, field.type, field.metadata["option"]
 
 
 def user_entry(path: Path, options: Namespace) -> Entry:

@@ -1,10 +1,9 @@
 """The options of events, which are detected in the frames of an output."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from pulse.support.record import record
+from streaming.cli.options import option
 
 if TYPE_CHECKING:
     from streaming.events.choice import DetectorChoice
@@ -16,24 +15,18 @@ PANEL = "Events"
 class EventOptions:
     """The options that choose and configure a detector, as typed by the user."""
 
-    events: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Write events instead of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
-            "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None
-    event: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Parameter of the events: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
-            "repeated.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None
+    events: str | None = option(
+        "Write events instead of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
+        "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
+        metavar="KIND",
+        panel=PANEL,
+    )
+    event: list[str] | None = option(
+        "Parameter of the events: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
+        "repeated.",
+        metavar="NAME=VALUE",
+        panel=PANEL,
+    )
 
     def choice(self) -> "DetectorChoice | None":
         """Return the chosen detector; None if frames are to be written.

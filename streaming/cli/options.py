@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, field, fields, is_dataclass
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -18,9 +18,23 @@ from streaming.cli.spelling import options_of
 if TYPE_CHECKING:
     from pulse.support.report import Report
 
-_model_option = partial(typer.Option, rich_help_panel="Model")
-_chunk_option = partial(typer.Option, rich_help_panel="Models of chunks")
-_module_option = partial(typer.Option, rich_help_panel="PyTorch modules")
+
+def option(help: str, *names: str, default: Any = None, panel: str | None = None, **settings: Any) -> Any:
+    """Declare an option, as the default of a dataclass's field or of a command's parameter.
+
+    names     if the parameter's name does not give it
+    panel     the part of the help
+    settings  those of ``typer.Option``
+    """
+    return field(
+        default=default,
+        metadata={"option": typer.Option(*names, help=help, rich_help_panel=panel, **settings)},
+    )
+
+
+_model_option = partial(option, panel="Model")
+_chunk_option = partial(option, panel="Models of chunks")
+_module_option = partial(option, panel="PyTorch modules")
 
 ModelPath = Annotated[
     Path | None,
@@ -30,71 +44,47 @@ ModelPath = Annotated[
         "file.py:name. Default: the built-in denoiser.",
     ),
 ]
-BackendName = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        metavar="numba|numpy|onnxruntime",
-        help="numba runs compiled kernels; numpy is the slow reference; onnxruntime runs its own, if it is installed.",
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        "--weights",
-        metavar="|".join(FORMS),
-        help="Storage of large weights: f32 (default), or rounded to bf16 or int8 (a half or a quarter of the memory).",
-    ),
-]
-Activations = Annotated[
-    str | None,
-    typer.Option(
-        "--activations",
-        metavar="|".join(FORMS),
-        help="f32 (default), or the same as --weights: what is multiplied by the weights is rounded too, for int8 each "
-        "row with its own scale.",
-    ),
-]
-Specialise = Annotated[
-    bool,
-    typer.Option(
-        "--specialise",
-        help="Compile machine code for the shapes of this program during the run, in a process of low priority, and "
-        "use it once it is ready if it makes a step at least 1.1 times as fast.",
-    ),
-]
-Threads = Annotated[
-    int,
-    typer.Option(
-        "--threads",
-        metavar="N",
-        help="Number of threads that share the long steps of a model; the result does not change.",
-    ),
-]
+BACKEND = option(
+    "numba runs compiled kernels; numpy is the slow reference; onnxruntime runs its own, if it is installed.",
+    "--backend",
+    metavar="numba|numpy|onnxruntime",
+    default="numba",
+)
 
 
 @record
 class RoundingOptions(Rounding):
     """The options of rounding weights and activations."""
 
-    weights: Weights = None
-    activations: Activations = None
+    weights: str | None = option(
+        "Storage of large weights: f32 (default), or rounded to bf16 or int8 (a half or a quarter of the memory).",
+        metavar="|".join(FORMS),
+    )
+    activations: str | None = option(
+        "f32 (default), or the same as --weights: what is multiplied by the weights is rounded too, for int8 each "
+        "row with its own scale.",
+        metavar="|".join(FORMS),
+    )
 
 
 @record
 class ProgramOptions(RoundingOptions):
     """The options of compiling a program."""
 
-    backend: BackendName = "numba"
-    threads: Threads = 1
+    backend: str = BACKEND
+    threads: int = option(
+        "Number of threads that share the long steps of a model; the result does not change.",
+        metavar="N",
+        default=1,
+    )
 
 
 @record
 class ReportOptions:
     """The options of printing a report."""
 
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the report as Markdown.")] = False
+    json: bool = option("Print the report as JSON.", "--json", default=False)
+    markdown: bool = option("Print the report as Markdown.", "--markdown", default=False)
 
     def print(self, report: "Report") -> None:
         """Print a report on stdout. Raises InputError: both forms are requested."""
@@ -107,120 +97,68 @@ class ReportOptions:
 class ModelOptions:
     """Options that describe a model, as typed by the user; the last three are of a PyTorch module."""
 
-    pulse: Annotated[
-        int | None,
-        typer.Option(
-            "--pulse",
-            "-p",
-            metavar="FRAMES",
-            help="Frames per step. Default: about 10 ms of audio, or the smallest possible.",
-        ),
-    ] = None
-    symbol: Annotated[
-        str | None,
-        _model_option(metavar="NAME", help="The symbol of the time axis, if the shapes have several."),
-    ] = None
-    rate: Annotated[
-        int | None,
-        typer.Option(metavar="HZ", min=1, help="Sample rate (or frame rate) of the model in Hz."),
-    ] = None
-    inputs: Annotated[
-        list[str] | None,
-        _model_option(
-            "--input",
-            metavar="NAME=SHAPE",
-            help='Shape of an input, such as "x=1,80,T,f32". May be repeated.',
-        ),
-    ] = None
-    max_context: Annotated[
-        int | None,
-        _model_option(
-            metavar="FRAMES", min=1, help="Longest stream in frames, for attention to all past frames."
-        ),
-    ] = None
+    pulse: int | None = option(
+        "Frames per step. Default: about 10 ms of audio, or the smallest possible.",
+        "--pulse",
+        "-p",
+        metavar="FRAMES",
+    )
+    symbol: str | None = _model_option(
+        "The symbol of the time axis, if the shapes have several.", metavar="NAME"
+    )
+    rate: int | None = option("Sample rate (or frame rate) of the model in Hz.", metavar="HZ", min=1)
+    inputs: list[str] | None = _model_option(
+        'Shape of an input, such as "x=1,80,T,f32". May be repeated.', "--input", metavar="NAME=SHAPE"
+    )
+    max_context: int | None = _model_option(
+        "Longest stream in frames, for attention to all past frames.", metavar="FRAMES", min=1
+    )
 
-    constant: Annotated[
-        list[str] | None,
-        _model_option(
-            metavar="NAME=VALUE",
-            help="Constant value of an input: sr=16000, a list or a .npy file. May be repeated.",
-        ),
-    ] = None
-    state: Annotated[
-        list[str] | None,
-        _chunk_option(
-            metavar="IN=OUT",
-            help="A state: its input, and the output that is its next value. Give all states or none; "
-            "without this option they are detected. May be repeated.",
-        ),
-    ] = None
-    initial: Annotated[
-        list[str] | None,
-        _chunk_option(
-            metavar="IN=VALUE",
-            help="First value of a state: a number, a list or a .npy file. Default: zeros. May be repeated.",
-        ),
-    ] = None
-    context: Annotated[
-        list[str] | None,
-        _chunk_option(
-            metavar="IN=FRAMES",
-            help="Number of past frames with which each chunk of an input begins. May be repeated.",
-        ),
-    ] = None
-    axis: Annotated[
-        list[str] | None,
-        _chunk_option(
-            metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0. May be repeated."
-        ),
-    ] = None
-    delay: Annotated[
-        list[str] | None,
-        _chunk_option(
-            metavar="OUT=FRAMES",
-            help="Leading frames of an output that are not part of the result. May be repeated.",
-        ),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        _model_option(metavar="OUT", help="Output to keep. Default: all. May be repeated."),
-    ] = None
-    ignore_value_info: Annotated[
-        bool,
-        _model_option("--ignore-value-info", help="Ignore the shapes that the file states for inner wires."),
-    ] = False
-    budget: Annotated[
-        list[str] | None,
-        _model_option(
-            metavar="LIMIT=NUMBER",
-            help="Limit on reading the file: nodes=N (after loops are unfolded), elements=N (of computed constants) "
-            "or seconds=N (to compute them, estimated). May be repeated.",
-        ),
-    ] = None
-    signature: Annotated[
-        str | None,
-        _model_option(metavar="NAME", help="Signature of a SavedModel or a TFLite file."),
-    ] = None
-    example: Annotated[
-        list[str] | None,
-        _module_option(
-            metavar="[NAME=]SHAPE",
-            help='Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
-            "input, in their order or by name.",
-        ),
-    ] = None
-    dynamic: Annotated[
-        list[str] | None,
-        _module_option(
-            metavar="NAME=AXIS[:SYMBOL]",
-            help='Variable axis of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
-            "found by trial. May be repeated.",
-        ),
-    ] = None
-    method: Annotated[
-        str | None,
-        _module_option(metavar="NAME", help="Method of a PyTorch module to call instead of forward."),
-    ] = None
+    constant: list[str] | None = _model_option(
+        "Constant value of an input: sr=16000, a list or a .npy file. May be repeated.", metavar="NAME=VALUE"
+    )
+    state: list[str] | None = _chunk_option(
+        "A state: its input, and the output that is its next value. Give all states or none; "
+        "without this option they are detected. May be repeated.",
+        metavar="IN=OUT",
+    )
+    initial: list[str] | None = _chunk_option(
+        "First value of a state: a number, a list or a .npy file. Default: zeros. May be repeated.",
+        metavar="IN=VALUE",
+    )
+    context: list[str] | None = _chunk_option(
+        "Number of past frames with which each chunk of an input begins. May be repeated.",
+        metavar="IN=FRAMES",
+    )
+    axis: list[str] | None = _chunk_option(
+        "Time axis of an input or output, counted from 0. May be repeated.", metavar="NAME=AXIS"
+    )
+    delay: list[str] | None = _chunk_option(
+        "Leading frames of an output that are not part of the result. May be repeated.", metavar="OUT=FRAMES"
+    )
+    keep: list[str] | None = _model_option("Output to keep. Default: all. May be repeated.", metavar="OUT")
+    ignore_value_info: bool = _model_option(
+        "Ignore the shapes that the file states for inner wires.", "--ignore-value-info", default=False
+    )
+    budget: list[str] | None = _model_option(
+        "Limit on reading the file: nodes=N (after loops are unfolded), elements=N (of computed constants) "
+        "or seconds=N (to compute them, estimated). May be repeated.",
+        metavar="LIMIT=NUMBER",
+    )
+    signature: str | None = _model_option("Signature of a SavedModel or a TFLite file.", metavar="NAME")
+    example: list[str] | None = _module_option(
+        'Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
+        "input, in their order or by name.",
+        metavar="[NAME=]SHAPE",
+    )
+    dynamic: list[str] | None = _module_option(
+        'Variable axis of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
+        "found by trial. May be repeated.",
+        metavar="NAME=AXIS[:SYMBOL]",
+    )
+    method: str | None = _module_option(
+        "Method of a PyTorch module to call instead of forward.", metavar="NAME"
+    )
 
 
 @contextmanager
@@ -257,12 +195,21 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
             command(**values)
 
     parameters = [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        for name in command_parameters
-        for parameter in (
-            signature(groups[name]).parameters.values() if name in groups else [command_parameters[name]]
-        )
+        parameter
+        for name, taken in command_parameters.items()
+        for parameter in (map(_declare, fields(groups[name])) if name in groups else [_declare(taken)])
     ]
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(wrapper)["__signature__"] = Signature(parameters)
     return wrapper
+
+
+def _declare(taken: "Field[Any] | Parameter") -> Parameter:
+    """Return the parameter that typer reads, of a field or of a parameter whose default may be an ``option``."""
+    declared, annotation = (
+        (taken, taken.type) if isinstance(taken, Field) else (taken.default, taken.annotation)
+    )
+    if not isinstance(declared, Field):
+        return taken.replace(kind=Parameter.KEYWORD_ONLY)
+    option_type: Any = Annotated[annotation, declared.metadata["option"]]
+    return Parameter(taken.name, Parameter.KEYWORD_ONLY, default=declared.default, annotation=option_type)

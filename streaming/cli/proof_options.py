@@ -1,11 +1,12 @@
 """The options of a proof that check and convert share, and the exit code of a command that proved nothing."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from pulse.support.record import record
 from streaming.cli.console import CHECK_FAILED, NOT_PROVED, print_error
+from streaming.cli.options import option
 
 if TYPE_CHECKING:
     from pulse.proof import ProofChoice
@@ -16,18 +17,13 @@ if TYPE_CHECKING:
 class ProofOptions:
     """The options that choose the streams of a proof."""
 
-    length: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="FRAMES",
-            min=0,
-            help="Length of a stream to try, in frames. Default: a choice of lengths. May be repeated.",
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random inputs.")] = 0
-    long: Annotated[bool, typer.Option("--long", help="Also try long streams, with every kind of input.")] = (
-        False
+    length: list[int] | None = option(
+        "Length of a stream to try, in frames. Default: a choice of lengths. May be repeated.",
+        metavar="FRAMES",
+        min=0,
     )
+    seed: int = option("Seed of the random inputs.", metavar="N", default=0, min=0)
+    long: bool = option("Also try long streams, with every kind of input.", "--long", default=False)
 
     def choice(self) -> "ProofChoice":
         """Return the options as values."""

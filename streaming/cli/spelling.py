@@ -69,14 +69,10 @@ def names_given(options: Any) -> list[str]:
 
     options  the dataclass of the group, as the command receives it
     """
-    annotations = {
-        name: parameter.annotation for name, parameter in signature(options.__class__).parameters.items()
-    }
     names: list[str] = []
     for field in fields(options):
         if getattr(options, field.name) != field.default:
-            (option,) = annotations[field.name].__metadata__
-            *_, name = option_names(field.name, option)[0].split("/")
+            *_, name = option_names(field.name, field.metadata["option"])[0].split("/")
             names.append(name)
     return names
 

@@ -1,12 +1,8 @@
 """pulse bench: measure the time of a step and its parts."""
 
-from typing import Annotated
-
-import typer
-
 from pulse.support.wording import count_of
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, option, takes_groups
 from streaming.terminal.progress import progress
 
 
@@ -15,14 +11,10 @@ def bench(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Number of steps in each round.")] = 1000,
-    rounds: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of rounds; each starts a new stream.")
-    ] = 3,
+    steps: int = option("Number of steps in each round.", metavar="N", default=1000, min=1),
+    rounds: int = option("Number of rounds; each starts a new stream.", metavar="N", default=3, min=1),
     program_options: ProgramOptions,
-    details: Annotated[
-        bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
-    ] = False,
+    details: bool = option("Report the cost of each node and instruction too.", "--profile", default=False),
     report_options: ReportOptions,
 ) -> None:
     """Measure the latency of every step on noise: percentiles, a histogram, and the cost of each kind of op.

@@ -1,12 +1,9 @@
 """pulse build: a model as a library for programs without Python."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
+from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, option, takes_groups
 
 
 @takes_groups
@@ -14,46 +11,33 @@ def build(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEVEL",
-            help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-avxvnni, "
-            "aarch64, armv7 or wasm32. Default: the best level of this machine.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Folder to write. Default: the name of the model, in the current folder.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Prefix of the functions and files. Default: the model's name."),
-    ] = None,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="Also build a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
-        ),
-    ] = None,
+    target: str | None = option(
+        "Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-avxvnni, "
+        "aarch64, armv7 or wasm32. Default: the best level of this machine.",
+        metavar="LEVEL",
+    ),
+    output: Path | None = option(
+        "Folder to write. Default: the name of the model, in the current folder.",
+        "--output",
+        "-o",
+        metavar="FOLDER",
+    ),
+    name: str | None = option(
+        "Prefix of the functions and files. Default: the model's name.", metavar="NAME"
+    ),
+    plugin: list[str] | None = option(
+        "Also build a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
+        metavar="KIND",
+    ),
     rounding: RoundingOptions,
-    external_weights: Annotated[
-        bool,
-        typer.Option(
-            "--external-weights",
-            help="Write the weights to NAME.weights next to the library, for a program to map or read.",
-        ),
-    ] = False,
-    check: Annotated[
-        bool,
-        typer.Option("--check/--no-check", help="Run the library on its test vector, if this machine can."),
-    ] = True,
+    external_weights: bool = option(
+        "Write the weights to NAME.weights next to the library, for a program to map or read.",
+        "--external-weights",
+        default=False,
+    ),
+    check: bool = option(
+        "Run the library on its test vector, if this machine can.", "--check/--no-check", default=True
+    ),
     report_options: ReportOptions,
 ) -> None:
     """Write a model as a library for C and C++: machine code, weights and one header, without Python.

@@ -10,7 +10,7 @@ def check(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    backend: options.BackendName = "numba",
+    backend: str = options.BACKEND,
     rounding: RoundingOptions,
     proof: ProofOptions,
     report_options: ReportOptions,

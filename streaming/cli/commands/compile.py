@@ -1,12 +1,9 @@
 """pulse compile: a model's program, written to a file."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
+from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, option, takes_groups
 from streaming.cli.proof_options import ProofOptions, require_proof
 
 
@@ -15,41 +12,29 @@ def compile(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File to write, which must end in .pulse. Default: the name of the model, in the current folder.",
-        ),
-    ] = None,
+    output: Path | None = option(
+        "File to write, which must end in .pulse. Default: the name of the model, in the current folder.",
+        "--output",
+        "-o",
+        metavar="FILE",
+    ),
     rounding: RoundingOptions,
-    specialise: Annotated[
-        bool,
-        typer.Option(
-            "--specialise",
-            help=(
-                "Compile machine code for the shapes of this program; it is used if it makes a step at least 1.1 times "
-                "as fast (--min-gain). Takes some seconds; the code is stored in this machine's folder of kernels, and "
-                "the file only requests it."
-            ),
-        ),
-    ] = False,
-    min_gain: Annotated[
-        float | None,
-        typer.Option(
-            metavar="TIMES",
-            help="With --specialise: the minimum speed-up of a step for which the code is used. Default: 1.1.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check/--no-check",
-            help="Compare the program with the offline model, as pulse check does. The file stores the outcome.",
-        ),
-    ] = True,
+    specialise: bool = option(
+        "Compile machine code for the shapes of this program; it is used if it makes a step at least 1.1 times "
+        "as fast (--min-gain). Takes some seconds; the code is stored in this machine's folder of kernels, and "
+        "the file only requests it.",
+        "--specialise",
+        default=False,
+    ),
+    min_gain: float | None = option(
+        "With --specialise: the minimum speed-up of a step for which the code is used. Default: 1.1.",
+        metavar="TIMES",
+    ),
+    check: bool = option(
+        "Compare the program with the offline model, as pulse check does. The file stores the outcome.",
+        "--check/--no-check",
+        default=True,
+    ),
     proof: ProofOptions,
     report_options: ReportOptions,
 ) -> None:

@@ -1,12 +1,9 @@
 """pulse convert: show or write the pulsed form of a model."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ReportOptions, option, takes_groups
 from streaming.cli.proof_options import ProofOptions, require_outcome, require_proof
 
 
@@ -15,32 +12,24 @@ def convert(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the pulsed model: .onnx with its states as inputs and outputs; .nnef (a folder) or .nnef.tgz "
-            "for tract, without --pulse the offline model.",
-        ),
-    ] = None,
-    triton: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write the pulsed model into a Triton model repository: FOLDER/NAME/config.pbtxt and "
-            "FOLDER/NAME/1/model.onnx, for its sequence batcher.",
-        ),
-    ] = None,
-    opset: Annotated[int, typer.Option(metavar="N", help="ONNX opset of the written file.")] = 17,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check/--no-check",
-            help="Run the file pulse by pulse and compare it with the offline model, as pulse check does.",
-        ),
-    ] = True,
+    output: Path | None = option(
+        "Write the pulsed model: .onnx with its states as inputs and outputs; .nnef (a folder) or .nnef.tgz "
+        "for tract, without --pulse the offline model.",
+        "--output",
+        "-o",
+        metavar="FILE",
+    ),
+    triton: Path | None = option(
+        "Write the pulsed model into a Triton model repository: FOLDER/NAME/config.pbtxt and "
+        "FOLDER/NAME/1/model.onnx, for its sequence batcher.",
+        metavar="FOLDER",
+    ),
+    opset: int = option("ONNX opset of the written file.", metavar="N", default=17),
+    check: bool = option(
+        "Run the file pulse by pulse and compare it with the offline model, as pulse check does.",
+        "--check/--no-check",
+        default=True,
+    ),
     proof: ProofOptions,
     report_options: ReportOptions,
 ) -> None:

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, option, takes_groups
 
 if TYPE_CHECKING:
     from pulse.costs.cost_report import CostReport
@@ -32,19 +30,15 @@ class DumpStage(StrEnum):
 @takes_groups
 def dump(
     model: options.ModelPath = None,
-    stage: Annotated[
-        str,
-        typer.Option(
-            metavar="STAGE", help="Stage to print: load, typed, decluttered, pulsed, program or costs."
-        ),
-    ] = "pulsed",
-    dot: Annotated[bool, typer.Option("--dot", help="Print Graphviz DOT instead of text.")] = False,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            metavar="QUERY", help="Print the parts that match a query, such as Conv->BatchNorm?->Relu."
-        ),
-    ] = None,
+    stage: str = option(
+        "Stage to print: load, typed, decluttered, pulsed, program or costs.",
+        metavar="STAGE",
+        default="pulsed",
+    ),
+    dot: bool = option("Print Graphviz DOT instead of text.", "--dot", default=False),
+    match: str | None = option(
+        "Print the parts that match a query, such as Conv->BatchNorm?->Relu.", metavar="QUERY"
+    ),
     *,
     model_options: ModelOptions,
     program_options: ProgramOptions,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streaming.cli.options import ReportOptions, extra_for, takes_groups
+from streaming.cli.options import ReportOptions, extra_for, option, takes_groups
 
 if TYPE_CHECKING:
     from streaming.fleet.deployment import Deployment
@@ -26,25 +26,19 @@ def fleet(
         ),
     ] = None,
     *,
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Ray's head. Default: the cluster of this machine."),
-    ] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="The fleet's name.")] = "pulse",
-    weight: Annotated[
-        float | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="set-weight: the share of new streams relative to the other versions; 0 retires a version.",
-        ),
-    ] = None,
-    wait: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", min=0, help="deploy: the longest time to wait until the workers are ready."
-        ),
-    ] = 300.0,
+    address: str | None = option("Ray's head. Default: the cluster of this machine.", metavar="HOST:PORT"),
+    name: str = option("The fleet's name.", metavar="NAME", default="pulse"),
+    weight: float | None = option(
+        "set-weight: the share of new streams relative to the other versions; 0 retires a version.",
+        metavar="NUMBER",
+        min=0,
+    ),
+    wait: float = option(
+        "deploy: the longest time to wait until the workers are ready.",
+        metavar="SECONDS",
+        default=300.0,
+        min=0,
+    ),
     report: ReportOptions,
 ) -> None:
     """Serve streams on several machines: Ray places and monitors the servers, and clients connect to them directly.

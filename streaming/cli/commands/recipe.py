@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.console import print_json, print_note
-from streaming.cli.options import takes_groups
+from streaming.cli.options import option, takes_groups
 
 
 @takes_groups
@@ -18,28 +18,17 @@ def recipe(
             help="A model file, or two if the second takes the output of the first; with --embed also a recipe.",
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the recipe to this .toml file."),
-    ] = None,
-    hop: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="SAMPLES",
-            help=(
-                "Samples from one frame to the next, if you know it; for a model whose calls take and return the same "
-                "number of samples, that number is the frame size."
-            ),
-        ),
-    ] = None,
-    embed: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the model to this .onnx file, with the recipe in its metadata."
-        ),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,
+    output: Path | None = option("Write the recipe to this .toml file.", "--output", "-o", metavar="FILE"),
+    hop: int | None = option(
+        "Samples from one frame to the next, if you know it; for a model whose calls take and return the same "
+        "number of samples, that number is the frame size.",
+        metavar="SAMPLES",
+        min=1,
+    ),
+    embed: Path | None = option(
+        "Write the model to this .onnx file, with the recipe in its metadata.", metavar="FILE"
+    ),
+    json: bool = option("Print the recipe and its notes as JSON.", "--json", default=False),
 ) -> None:
     """Propose a recipe for a model: the stages before and after it, guessed from its sizes.
 

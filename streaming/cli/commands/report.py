@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli.options import ReportOptions, takes_groups
+from streaming.cli.options import ReportOptions, option, takes_groups
 from streaming.terminal.progress import progress
 
 
@@ -15,10 +15,7 @@ def report(
         Path,
         typer.Argument(metavar="STATS", help="Statistics that pulse run --live --stats FILE wrote."),
     ],
-    target: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf."),
-    ] = None,
+    target: Path | None = option("Write a picture: .png, .svg or .pdf.", "--output", "-o", metavar="FILE"),
     *,
     report_options: ReportOptions,
 ) -> None:

@@ -12,7 +12,7 @@ from streaming.cli.audio_options import AudioOptions
 from streaming.cli.console import print_note, print_warning
 from streaming.cli.event_options import EventOptions
 from streaming.cli.live_options import LiveOptions
-from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, option, takes_groups
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
@@ -42,7 +42,12 @@ def run(
     audio: AudioOptions,
     model_options: ModelOptions,
     program_options: ProgramOptions,
-    specialise: options.Specialise = False,
+    specialise: bool = option(
+        "Compile machine code for the shapes of this program during the run, in a process of low priority, and "
+        "use it once it is ready if it makes a step at least 1.1 times as fast.",
+        "--specialise",
+        default=False,
+    ),
     events: EventOptions,
     live: LiveOptions,
     report_options: ReportOptions,

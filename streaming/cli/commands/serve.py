@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pulse.support.record import record
-from streaming.cli.options import extra_for, takes_groups
+from streaming.cli.options import extra_for, option, takes_groups
 
 if TYPE_CHECKING:
     from streaming.serve.settings import ServerSettings
@@ -18,52 +18,27 @@ if TYPE_CHECKING:
 class ServerOptions:
     """Options of a server, which take precedence over its file."""
 
-    host: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1."),
-    ] = None
-    port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", min=0, max=65535, help="Port. Default: 8080; 0: any free one."),
-    ] = None
-    streams: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Maximum number of simultaneous streams of each model. Default: 64."
-        ),
-    ] = None
-    tokens: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A file with one token per line; clients need one."),
-    ] = None
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Origin of web pages that may use the server. May be repeated."),
-    ] = None
-    certificate: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Certificate for TLS, with --key."),
-    ] = None
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate.")] = None
-    threads: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Threads that step streams. Default: all cores."),
-    ] = None
-    drain: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
-        ),
-    ] = None
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of checkpoints, shared by servers: if this one is lost, clients continue on another one.",
-        ),
-    ] = None
+    host: str | None = option("Address to listen on. Default: 127.0.0.1.", metavar="ADDRESS")
+    port: int | None = option("Port. Default: 8080; 0: any free one.", metavar="PORT", min=0, max=65535)
+    streams: int | None = option(
+        "Maximum number of simultaneous streams of each model. Default: 64.", metavar="N", min=1
+    )
+    tokens: Path | None = option("A file with one token per line; clients need one.", metavar="FILE")
+    origin: list[str] | None = option(
+        "Origin of web pages that may use the server. May be repeated.", metavar="ORIGIN"
+    )
+    certificate: Path | None = option("Certificate for TLS, with --key.", metavar="FILE")
+    key: Path | None = option("Key of the certificate.", metavar="FILE")
+    threads: int | None = option("Threads that step streams. Default: all cores.", metavar="N", min=1)
+    drain: float | None = option(
+        "How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
+        metavar="SECONDS",
+        min=0,
+    )
+    checkpoints: Path | None = option(
+        "Folder of checkpoints, shared by servers: if this one is lost, clients continue on another one.",
+        metavar="DIR",
+    )
 
     def apply(self, settings: "ServerSettings", models: Sequence[Path]) -> "ServerSettings":
         """Return the settings with these options, and with these models if there are any.
@@ -104,15 +79,11 @@ def serve(
         ),
     ] = None,
     *,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Settings of the server (.toml)."),
-    ] = None,
+    config: Path | None = option("Settings of the server (.toml).", metavar="FILE"),
     server: ServerOptions,
-    log_level: Annotated[
-        str,
-        typer.Option(metavar="LEVEL", help="debug, info, warning or error; lines of JSON on stderr."),
-    ] = "info",
+    log_level: str = option(
+        "debug, info, warning or error; lines of JSON on stderr.", metavar="LEVEL", default="info"
+    ),
 ) -> None:
     """Serve models to browsers and programs: one stream over a WebSocket for each client.
 

@@ -1,23 +1,15 @@
 """pulse warm: compile all kernels now, so that no first run waits for them."""
 
-from typing import Annotated
-
-import typer
-
-from streaming.cli.options import ReportOptions, takes_groups
+from streaming.cli.options import ReportOptions, option, takes_groups
 from streaming.terminal.progress import progress
 
 
 @takes_groups
 def warm(
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", min=1, help="Number of processes. Default: one per core."),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KERNEL", help="Compile only this kernel. May be repeated."),
-    ] = None,
+    jobs: int | None = option(
+        "Number of processes. Default: one per core.", "--jobs", "-j", metavar="N", min=1
+    ),
+    only: list[str] | None = option("Compile only this kernel. May be repeated.", metavar="KERNEL"),
     *,
     report_options: ReportOptions,
 ) -> None:
