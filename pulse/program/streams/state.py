@@ -188,9 +188,6 @@ class State(ABC):
             self.changing = self.changing or counter[0] != pulse
             raise
 
-    step_into = step
-    """The same call, for code that always gives arrays for the outputs."""
-
     def advance(
         self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
     ) -> dict[str, Array]:

@@ -97,7 +97,7 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
     state, other = program.spawn(), program.spawn()
     outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
     for seed in range(5):
-        state.step_into(stereo_noise(4, seed), outputs)
+        state.step(stereo_noise(4, seed), outputs)
         expected = other.step({"x": stereo_noise(4, seed)})
         assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
     builder = ModelBuilder(x="1,2,T")
