@@ -14,7 +14,7 @@ from streaming.native.resample import NativeResampler
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000)]
 """Pairs of rates, input and output."""
-QUALITIES = ("low", "medium", "high")
+QUALITIES = ("low", "medium", "high", "best")
 """The qualities of the live resampler."""
 BLOCK_S = 0.01
 """The seconds of sound in a block."""

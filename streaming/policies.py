@@ -16,20 +16,13 @@ from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.native import control_block as cb
 
-DEVICE_POLICIES = {
-    "wait": cb.WAIT,
-    "drop_oldest": cb.DROP_OLDEST,
-    "silence_then_catch_up": cb.SILENCE_THEN_CATCH_UP,
-    "abort": cb.ABORT,
-}
-"""The policies for devices, as the control block has them."""
-
 
 @record
 class Policy:
-    """A policy for sources: the rules for an engine that is too slow, at its input and at its output.
+    """A policy. The flags are the rules for sources if an engine is too slow, at its input and at its output.
 
     name     as options and messages have it
+    code     what the control block of a device has
     drops    if the queue is full, the oldest pulse that has not started is dropped; if there is none, the new one.
              Otherwise the source waits.
     silent   if an output is requested and late, silence of the same length is returned, and the output is discarded
@@ -41,6 +34,7 @@ class Policy:
     """
 
     name: str
+    code: int
     drops: bool = False
     silent: bool = False
     aborts: bool = False
@@ -52,19 +46,19 @@ class Policy:
 
     @classmethod
     def of_name(cls, name: str) -> "Policy":
-        """Return the one of ``SOURCE_POLICIES`` with this name. Raises InputError: there is none."""
-        if name not in SOURCE_POLICIES:
-            raise InputError(f"no policy is called {name!r}; the policies are {', '.join(SOURCE_POLICIES)}")
-        return SOURCE_POLICIES[name]
+        """Return the one of ``POLICIES`` with this name. Raises InputError: there is none."""
+        if name not in POLICIES:
+            raise InputError(f"no policy is called {name!r}; the policies are {', '.join(POLICIES)}")
+        return POLICIES[name]
 
 
-SOURCE_POLICIES = {
+POLICIES = {
     policy.name: policy
     for policy in (
-        Policy("wait"),
-        Policy("drop_oldest", drops=True),
-        Policy("silence_then_catch_up", silent=True),
-        Policy("abort", aborts=True),
+        Policy("wait", cb.WAIT),
+        Policy("drop_oldest", cb.DROP_OLDEST, drops=True),
+        Policy("silence_then_catch_up", cb.SILENCE_THEN_CATCH_UP, silent=True),
+        Policy("abort", cb.ABORT, aborts=True),
     )
 }
-"""The policies for sources. All but ``drop_oldest`` make the source wait while ``depth`` pulses are in flight."""
+"""The policies by name. All but ``drop_oldest`` make a source wait while ``depth`` pulses are in flight."""

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.support.record import record
 from streaming.audio.channels import Channels, Samples
 from streaming.audio.interfaces import BLOCK_S, AudioSource
-from streaming.audio.resampling import Resampler, resampled_length
+from streaming.native.resample import AudioResampler, resampled_length
 
 
 @record
@@ -60,17 +60,17 @@ class AlignedAudio:
         return max(lengths) if len(lengths) == len(counts) else None
 
     def __iter__(self) -> Iterator[dict[str, Samples]]:
-        going, short_tracks = list(self._tracks), list[_Track]()
-        while going:
-            track = min(going, key=lambda track: track.seconds)
+        open_tracks, ended_tracks = list(self._tracks), list[_Track]()
+        while open_tracks:
+            track = min(open_tracks, key=lambda track: track.seconds)
             blocks = track.next()
             if blocks is None:
                 blocks = track.end()
-                going.remove(track)
-                short_tracks.append(track)
+                open_tracks.remove(track)
+                ended_tracks.append(track)
             yield blocks
             yield from self._pad_with_silence(
-                short_tracks, min((track.made_frames for track in going), default=self.samples_made)
+                ended_tracks, min((track.made_frames for track in open_tracks), default=self.samples_made)
             )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
@@ -94,7 +94,7 @@ class _Track:
         self._widths = [
             choice.count_streams(self.reader.channels) for choice in self.channels_by_input.values()
         ]
-        self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
+        self._resampler = AudioResampler(self.reader.rate_hz, rate_hz, sum(self._widths))
         self._blocks = iter(self.reader)
         self.read_frames = self.made_frames = 0
 

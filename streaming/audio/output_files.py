@@ -11,8 +11,8 @@ from streaming.audio.channels import OutputChoice
 from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import AudioSource, Clipping
 from streaming.audio.pipes import ArrayStream, TableStream
-from streaming.audio.resampling import Resampler
 from streaming.audio.target import Target
+from streaming.native.resample import AudioResampler
 
 
 @record
@@ -58,7 +58,7 @@ class AudioOutput:
         self._keeps_length = keeps_length
         writer = route.target.audio_sink(first.rate_hz, channels, first.encoding)
         self._writer = stack.enter_context(writer)
-        self._resampler = Resampler(rate_hz, first.rate_hz, channels)
+        self._resampler = AudioResampler(rate_hz, first.rate_hz, channels)
         self.written = WrittenAudio(route.target, writer.clipping, writer.encoding)
         self.nonfinite = 0
 

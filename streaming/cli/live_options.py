@@ -57,7 +57,7 @@ class LiveOptions:
         default="silence_then_catch_up",
     )
     quality: str = _option(
-        "Quality of resampling: low, medium or high; its delay is 1, 2 or 6 ms at 16 kHz.",
+        "Quality of resampling: low, medium, high or best; its delay is 1, 2, 6 or 10 ms at 16 kHz.",
         metavar="QUALITY",
         default="medium",
     )

@@ -22,8 +22,8 @@ from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioWriter
 from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import Clipping
-from streaming.audio.resampling import Resampler
 from streaming.executor.sources import AsyncAudioSource, require_rate
+from streaming.native.resample import AudioResampler
 from streaming.routing import find_output, sound_inputs, sound_output
 
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
@@ -137,7 +137,7 @@ class AudioFileSink(NotCopyable, Sink, reason="it writes one file; make another 
                 f"{port.name}: {float(made_hz):g} samples per second; an audio file needs an integer"
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
-        resampler = Resampler(int(made_hz), file_hz, channels)
+        resampler = AudioResampler(int(made_hz), file_hz, channels)
         pending = PendingArrays()
 
         def write_all(writer: AudioWriter) -> None:

@@ -18,11 +18,12 @@ from anyio.abc import ByteReceiveStream
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.audio.channels import Samples
 from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioReader
-from streaming.audio.resampling import Resampler
 from streaming.blocks.input_blocks import InputBlock
+from streaming.native.resample import AudioResampler
 from streaming.routing import channels_of_source, sound_inputs
 
 MAX_INLINE_S = 0.05
@@ -35,13 +36,13 @@ class AsyncAudioSource(ABC):
     rate_hz  samples per second
     channels the channels of every block
     samples  the length of the whole input; None if unknown
-    quality  the quality of the resampler to the model's rate; see ``streaming.audio.resampling``
+    quality  the quality of the resampler to the model's rate; one of ``QUALITIES`` in ``streaming.native.filters``
     """
 
     rate_hz: int
     channels: int
     samples: int | None = None
-    quality = "sinc_medium"
+    quality = "high"
 
     @abstractmethod
     def blocks(self) -> AsyncGenerator[Samples]:
@@ -51,7 +52,7 @@ class AsyncAudioSource(ABC):
 class AudioFile(NotCopyable, AsyncAudioSource, reason="it has an open file; give the path to each stream"):
     """An audio file, read in a helper thread. Raises InputError: no such file, or not an audio file."""
 
-    quality = "sinc_best"
+    quality = "best"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -74,7 +75,7 @@ class PcmSource(NotCopyable, AsyncAudioSource, reason="it has an open byte strea
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:
-            raise InputError(f"{channels} channels at {rate_hz} Hz: both must be positive")
+            raise InputError(f"{count_of(channels, 'channel')} at {rate_hz} Hz: both must be positive")
         self._stream = stream
         self._encoding = Encoding.of_name(encoding)
         self.channels = channels
@@ -156,7 +157,7 @@ def _audio_blocks(
     ports = sound_inputs(program)
     choice = channels_of_source(program, ports, source.channels, channel)
     ends = np.cumsum([port.channels for port in ports])
-    resampler = Resampler(source.rate_hz, require_rate(rate_hz), int(ends[-1]), source.quality)
+    resampler = AudioResampler(source.rate_hz, require_rate(rate_hz), int(ends[-1]), source.quality)
 
     def shape(samples: Samples) -> InputBlock:
         parts = np.split(samples, ends[:-1], axis=1)

@@ -2,11 +2,11 @@
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from pulse.support.wording import spell
+from pulse.support.wording import choose_wording, count_of, spell
 from streaming.audio.channels import Channels
 from streaming.native import control_block as cb
 from streaming.native.filters import DEFAULT_QUALITY, QUALITIES
-from streaming.policies import DEVICE_POLICIES
+from streaming.policies import POLICIES
 
 MAX_BLOCK_S = 10
 """A longer block is an error: it would delay the audio by as much."""
@@ -50,7 +50,8 @@ class StreamConfig:
             )
         if self.channels_in < 1 or self.channels_out < 0 or self.block_frames < 0:
             raise InputError(
-                f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
+                f"{count_of(self.channels_in, 'channel')} in, {self.channels_out} out, blocks of "
+                f"{count_of(self.block_frames, 'frame')}: "
                 "at least one input channel, and no negative numbers"
             )
         if (
@@ -63,7 +64,7 @@ class StreamConfig:
             )
         if self.block_frames > MAX_BLOCK_S * self.rate_in_hz:
             raise InputError(
-                f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
+                f"blocks of {count_of(self.block_frames, 'frame')} are {self.block_frames / self.rate_in_hz:.0f} s at "
                 f"{self.rate_in_hz} Hz: give at most {spell('block_frames', MAX_BLOCK_S * self.rate_in_hz)}"
             )
 
@@ -74,9 +75,9 @@ class EngineConfig:
 
     engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which needs no
                     headroom if a pulse takes far less time than a block
-    policy          one of ``streaming.policies.DEVICE_POLICIES``
+    policy          one of ``streaming.policies.POLICIES``
     headroom_s      the time a worker may take to respond, rounded up to whole blocks; 5 ms if None
-    quality         resampling quality: ``low``, ``medium`` or ``high``
+    quality         resampling quality: ``low``, ``medium``, ``high`` or ``best``
     output          the name of the output to play, or of a channel of it, ``name:channel``; if None the first with as
                     many channels as the input, else the first that is sound
     records         whether Python also gets all outputs of each pulse
@@ -96,17 +97,18 @@ class EngineConfig:
     def __post_init__(self) -> None:
         for name, value, choices in (
             ("engine", self.engine, ENGINES),
-            ("policy", self.policy, DEVICE_POLICIES),
+            ("policy", self.policy, POLICIES),
             ("quality", self.quality, QUALITIES),
         ):
             if value not in choices:
                 raise InputError(f"{spell(name, value)}: choose one of {', '.join(choices)}")
         if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
-            raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
+            in_ms = f"{spell('headroom_s')} {1e3 * self.headroom_s:g}: give 0 to 10000 ms"
+            raise InputError(choose_wording(f"headroom_s={self.headroom_s:g}: give 0 to 10 seconds", in_ms))
         if self.headroom_s and self.engine == "callback":
             raise InputError(
                 f"the callback computes at once, without headroom: omit {spell('headroom_s')}, or choose "
                 f"{spell('engine', 'worker')}"
             )
         if self.reserve_frames < 0:
-            raise InputError(f"a reserve of {self.reserve_frames} frames: give 0 or more")
+            raise InputError(f"a reserve of {count_of(self.reserve_frames, 'frame')}: give 0 or more")

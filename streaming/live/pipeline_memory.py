@@ -28,7 +28,7 @@ from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram
 from streaming.native.mixing import MEAN_OF_CHANNELS
 from streaming.native.pulse_loop import pump, run_pulse
-from streaming.policies import DEVICE_POLICIES
+from streaming.policies import POLICIES
 
 RING_S = 4.0
 """The seconds of audio that the ring on either side holds."""
@@ -118,7 +118,7 @@ class PipelineMemory(NotCopyable, reason="it holds addresses of this process; ma
         config, engine_config, control = self._config, self._engine_config, self.control_block
         control.virtual_clock = int(engine_config.virtual_clock)
         control.engine = ENGINES[engine_config.engine]
-        control.policy = DEVICE_POLICIES[engine_config.policy]
+        control.policy = POLICIES[engine_config.policy].code
         control.wake = -1
         control.in_channels = config.channels_in
         control.out_channels = config.channels_out

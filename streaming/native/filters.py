@@ -1,6 +1,7 @@
 """Filters of resamplers: a windowed sinc, tabulated between two frames of the input."""
 
 from functools import lru_cache
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,12 @@ class Quality:
 
 
 DEFAULT_QUALITY = "medium"
-"""The quality that a server uses, and the code around a built library; live runs may choose another."""
+"""The quality of servers and of built libraries; live runs may choose another, and files have ``best``."""
 QUALITIES = {
     "low": Quality(16, 73, 128),
     "medium": Quality(32, 92, 256),
     "high": Quality(96, 128, 1024),
+    "best": Quality(160, 150, 4096),
 }
 """
 The qualities by name, as measured, including interpolation errors; bands are fractions of the lower Nyquist frequency.
@@ -46,6 +48,7 @@ name      delay   stop band  pass band  -0.1 dB at   -3 dB at
 low       1 ms     -70 dB    71 %       74 %         82 %
 medium    2 ms     -90 dB    81 %       84 %         89 %
 high      6 ms    -120 dB    91 %       93 %         95 %
+best      10 ms   -145 dB    93 %       95 %         96 %
 ========  ======  =========  =========  ===========  ========
 """
 
@@ -86,11 +89,12 @@ def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
 
 
 @lru_cache(maxsize=16)
-def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
+def design(rate_in_hz: int, rate_out_hz: int, quality: str, tunable: bool = True) -> Filter:
     """Return the filter for two rates; resamplers of the same rates share it.
 
-    Raises  InputError: an unknown quality, or rates that ``require_rates`` refuses
-    Source  J. F. Kaiser, Nonrecursive digital filter design using the I0-sinh window function, 1974
+    tunable  whether the ratio may change; if not, a row for each position of an output is enough
+    Raises   InputError: an unknown quality, or rates that ``require_rates`` refuses
+    Source   J. F. Kaiser, Nonrecursive digital filter design using the I0-sinh window function, 1974
 
     Coefficients between rows are interpolated linearly. This adds images of a tone at multiples of ``phases`` times
     the lower rate, each at least ``(2 * phases)**2`` times smaller than the tone: below the stop band.
@@ -103,6 +107,8 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
     half = int(np.ceil(settings.half_frames * frames))
     taps = -(-2 * half // LANES) * LANES
     phases = int(np.ceil(settings.phases / frames))
+    if not tunable:
+        phases = min(phases, rate_out_hz // gcd(rate_in_hz, rate_out_hz))
     distances = np.arange(half - taps + 1, half + 1) - np.arange(phases + 1)[:, None] / phases
     rows = _kaiser(distances / half, settings.stop_db) * np.sinc(
         (1 - (settings.stop_db - 7.95) / (14.36 * (2 * half / frames))) / frames * distances

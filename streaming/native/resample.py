@@ -21,6 +21,7 @@ from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from pulse.support.mapping import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.native.filters import DEFAULT_QUALITY, design
 from streaming.snapshot import pack, unpack_one
 
@@ -115,12 +116,25 @@ def append_samples(state: ResamplerState, history: Pointer, source: Pointer, ste
 
 @exact_device
 def filter_at(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
-    """Return the products of frames with a row of a filter and with the next one, interpolated by ``part``."""
+    """Return the products of frames with a row of a filter and with the next one, interpolated by ``part``.
+
+    They are summed from both ends to the middle, where a filter is largest, so that sums stay small for long.
+    """
     current, next_row, following = vzero(), row + taps, vzero()
-    for j in range(0, taps, LANES):
+    last_current, last_following = vzero(), vzero()
+    half = taps // (2 * LANES) * LANES
+    for j in range(0, half, LANES):
         lanes = vload(frames, j)
         current = vfma(lanes, vload(row, j), current)
         following = vfma(lanes, vload(next_row, j), following)
+        lanes = vload(frames, taps - LANES - j)
+        last_current = vfma(lanes, vload(row, taps - LANES - j), last_current)
+        last_following = vfma(lanes, vload(next_row, taps - LANES - j), last_following)
+    if 2 * half < taps:
+        lanes = vload(frames, half)
+        current = vfma(lanes, vload(row, half), current)
+        following = vfma(lanes, vload(next_row, half), following)
+    current, following = current + last_current, following + last_following
     return vsum(vfma(part, following - current, current))
 
 
@@ -182,6 +196,7 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
     rate_in_hz, rate_out_hz  samples per second
     quality                  one of ``QUALITIES``, which lists the delay and stop band of each
     largest_block            the most frames that compiled code feeds at a time
+    tunable                  whether the ratio may be tuned
     Raises                   InputError: rates more than 256 times apart, an unknown quality, blocks too large
 
     delay_frames  the delay in input frames: half of the filter. Output k is ready after
@@ -190,15 +205,22 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
     """
 
     def __init__(
-        self, rate_in_hz: int, rate_out_hz: int, quality: str = DEFAULT_QUALITY, largest_block: int = 4096
+        self,
+        rate_in_hz: int,
+        rate_out_hz: int,
+        quality: str = DEFAULT_QUALITY,
+        largest_block: int = 4096,
+        tunable: bool = True,
     ) -> None:
-        self.filter = design(rate_in_hz, rate_out_hz, quality)
+        self.filter = design(rate_in_hz, rate_out_hz, quality, tunable)
         self.rate_in_hz, self.rate_out_hz, self.quality = rate_in_hz, rate_out_hz, quality
         self.delay_frames = self.filter.half_frames
         unit, window = rate_out_hz << UNIT_BITS, self.filter.taps + largest_block
         max_block = (1 << 62) // unit - self.filter.taps
         if not 1 <= largest_block <= max_block:
-            raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {max_block}")
+            raise InputError(
+                f"blocks of {count_of(largest_block, 'frame')} for {rate_out_hz} Hz: use 1 to {max_block}"
+            )
         self.history = aligned_bytes(2 * window * FLOAT_BYTES).view(np.float32)
         self.state = ResamplerState.new()
         self.state.nominal = self.state.step = rate_in_hz << UNIT_BITS
@@ -277,3 +299,85 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
     def _require_whole(self) -> None:
         if self._changing:
             raise InputError("an exception has ended process inside a block: begin a new stream with reset()")
+
+
+class AudioResampler(NotCopyable):
+    """Converts audio, all channels, from one rate to another.
+
+    rate_in_hz, rate_out_hz  samples per second
+    channels                 the channels of every block
+    quality                  one of ``QUALITIES``
+    Raises                   InputError: rates more than 256 times apart, or an unknown quality
+
+    Output sample k is at the time ``k / rate_out_hz``: the filter's delay postpones output without adding
+    samples. The samples do not depend on the split into blocks. After any exception in ``process`` or ``flush``, both
+    raise InputError until ``reset``.
+    """
+
+    copy_error_reason = "it holds addresses of this process; make another one"
+
+    def __init__(self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "best") -> None:
+        self.rate_in_hz, self.rate_out_hz, self.channels = rate_in_hz, rate_out_hz, channels
+        self._rows = [
+            NativeResampler(rate_in_hz, rate_out_hz, quality, tunable=False) for _ in range(channels)
+        ]
+        self.reset()
+
+    def process(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Resample [samples, channels]; returns the samples that are ready, [samples, channels].
+
+        Raises InputError: a block of the wrong shape, or an exception ended an earlier call
+        """
+        if self._changing:
+            raise InputError(
+                "an exception interrupted process or flush, and a part of the block may be lost: begin a new stream "
+                "with reset()"
+            )
+        if block.ndim != 2 or block.shape[1] != self.channels:
+            raise InputError(f"expected a block [samples, {self.channels}], got {list(block.shape)}")
+        try:
+            self._changing = True
+            ready = block
+            if self.rate_in_hz != self.rate_out_hz:
+                ready = np.stack(
+                    [row.process(block[:, index]) for index, row in enumerate(self._rows)], axis=1
+                )
+            self._samples_in += len(block)
+            self._samples_out += len(ready)
+            self._changing = False
+            return ready
+        except BaseException:
+            self._changing = True
+            raise
+
+    def flush(self, total: int | None = None) -> NDArray[np.float32]:
+        """End the audio, return the rest, and reset the resampler.
+
+        total  samples of the whole output; as long as the input, rounded, if None
+        Raises InputError: an exception ended an earlier call
+        """
+        if total is None:
+            total = resampled_length(self._samples_in, self.rate_in_hz, self.rate_out_hz)
+        missing = max(total - self._samples_out, 0)
+        needed = (total - 1) * self.rate_in_hz // self.rate_out_hz + self._rows[0].delay_frames + 1
+        silence = np.zeros((max(needed - self._samples_in, 0), self.channels), np.float32)
+        try:
+            rest = self.process(silence)[:missing]
+            self.reset()
+            return rest
+        except BaseException:
+            self._changing = True
+            raise
+
+    def reset(self) -> None:
+        """Start a new stream."""
+        self._changing = True
+        for row in self._rows:
+            row.reset()
+        self._samples_in = self._samples_out = 0
+        self._changing = False
+
+
+def resampled_length(samples: int, rate_in_hz: int, rate_out_hz: int) -> int:
+    """Return the number of samples of a signal at another rate."""
+    return (2 * samples * rate_out_hz + rate_in_hz) // (2 * rate_in_hz)

@@ -19,10 +19,9 @@ from pulse.program.program import Program
 from streaming import Session
 from streaming.audio.files import AudioReader, AudioWriter
 from streaming.audio.frame_files import FramesFile
-from streaming.audio.resampling import Resampler
 from streaming.executor import Executor
 from streaming.live import Live
-from streaming.native.resample import NativeResampler
+from streaming.native.resample import AudioResampler, NativeResampler
 from tests.pulse.program.programs import (
     FORMS,
     MODELS,
@@ -176,7 +175,8 @@ def assert_refused(item: Any, words: str) -> None:
 
 def test_objects_of_this_process_refuse_copies(tmp_path: Path) -> None:
     assert_refused(
-        Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another"
+        AudioResampler(48000, 16000),
+        "AudioResampler cannot be copied or pickled: .* this process; make another",
     )
     assert_refused(
         NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another"

@@ -14,8 +14,7 @@ from pulse.errors import InputError
 from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
 from streaming import Session
-from streaming.audio.resampling import Resampler
-from streaming.native.resample import NativeResampler
+from streaming.native.resample import AudioResampler, NativeResampler
 from tests.interrupted_streams import count_outcomes
 from tests.interruption import Unit, everywhere
 from tests.noise import next_noise, normal_noise
@@ -304,14 +303,14 @@ def test_pushes_survive_signals_at_random_moments() -> None:
 @pytest.mark.parametrize("call", ["process", "flush"])
 def test_an_interrupted_resampler_needs_a_reset(rates: tuple[int, int], call: str) -> None:
     x = normal_noise(700, 1)
-    straight = Resampler(*rates)
+    straight = AudioResampler(*rates)
     expected = [straight.process(x), straight.process(x), straight.flush()]
     straight.process(x), straight.process(x)
     third = straight.process(x)
     resamplers = []
 
     def begin_call():
-        resampler = Resampler(*rates)
+        resampler = AudioResampler(*rates)
         resampler.process(x)
         resampler.process(x)
         resamplers.append(resampler)
@@ -332,7 +331,7 @@ def test_an_interrupted_resampler_needs_a_reset(rates: tuple[int, int], call: st
 
 
 def test_a_resampler_names_the_block_that_does_not_fit() -> None:
-    resampler = Resampler(48000, 16000, 2)
+    resampler = AudioResampler(48000, 16000, 2)
     with pytest.raises(InputError, match=r"expected a block \[samples, 2\], got \[10, 3\]"):
         resampler.process(np.zeros((10, 3), np.float32))
     resampler.process(np.zeros((10, 2), np.float32))

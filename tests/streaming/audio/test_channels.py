@@ -9,7 +9,7 @@ import soundfile
 from onnx import helper, numpy_helper
 
 from pulse.facts import Array
-from streaming.audio.resampling import Resampler
+from streaming.native.resample import AudioResampler
 from tests.agreement import assert_close
 from tests.noise import quiet_noise
 from tests.streaming.channel_mixer import LAYOUTS, channel_mixer, mixed_sound
@@ -56,7 +56,7 @@ def test_each_channel_is_resampled() -> None:
     pulse("run", save_mixer(2, 2), write_floats("in.wav", sound, 44100), "out.wav", "--rate", 16000)
 
     def at_rate(samples: Array, rate_in_hz: int, rate_out_hz: int, length: int | None = None) -> Array:
-        resampler = Resampler(rate_in_hz, rate_out_hz, 2)
+        resampler = AudioResampler(rate_in_hz, rate_out_hz, 2)
         return np.concatenate([resampler.process(samples), resampler.flush(length)])
 
     mixed = mixed_sound(at_rate(sound, 44100, 16000), 2)

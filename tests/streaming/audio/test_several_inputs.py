@@ -11,7 +11,7 @@ from onnx import helper
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming import Session
-from streaming.audio.resampling import Resampler
+from streaming.native.resample import AudioResampler
 from tests.agreement import Expected
 from tests.noise import quiet_noise
 from tests.streaming.command import pulse, refusal, report, save, write_sound
@@ -41,7 +41,7 @@ def pad_after(sound: Array, frames: int) -> Array:
 
 
 def at_rate(sound: Array, rate: int, rate_out: int = 16000) -> Array:
-    resampler = Resampler(rate, rate_out)
+    resampler = AudioResampler(rate, rate_out)
     return np.concatenate([resampler.process(sound[:, None]), resampler.flush()])[:, 0]
 
 

@@ -11,7 +11,7 @@ from streaming.builtin import noisy_path
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
-HEAVY = {"numba", "numpy", "onnx", "samplerate", "soundfile", "sounddevice", "pulse.models"}
+HEAVY = {"numba", "numpy", "onnx", "soundfile", "sounddevice", "pulse.models"}
 
 
 def python(code: str) -> CompletedProcess:

@@ -18,7 +18,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from pulse.program.program import Program
 from streaming import Session
-from streaming.policies import DEVICE_POLICIES
+from streaming.policies import POLICIES
 from tests.agreement import assert_outputs_equal
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (
@@ -142,7 +142,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames: int) -> None:
 
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
-@pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
+@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "abort"])
 def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames: int, policy: str) -> None:
     """All that was accepted is in the outputs, however much of it waits, and although playing has stopped."""
     compiled, block = cached_program(filter_model, pulse_frames), 500

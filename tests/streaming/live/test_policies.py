@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pulse.errors import PulseError
 from pulse.facts import Array
 from streaming.live.config import ENGINES
-from streaming.policies import DEVICE_POLICIES
+from streaming.policies import POLICIES
 from streaming.stats.live_statistics import Counters
 from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, fields, late_by, runs, sum_model
@@ -224,4 +224,4 @@ def test_resampled_sound_is_back_where_it_was(policy: str) -> None:
 
 
 def test_all_policies_are_tested() -> None:
-    assert {*CONTINUING, "abort"} == {*DEVICE_POLICIES}
+    assert {*CONTINUING, "abort"} == {*POLICIES}

@@ -6,8 +6,8 @@ import pytest
 import pulse
 from pulse.facts import Array
 from streaming.audio.files import AudioReader
-from streaming.audio.resampling import Resampler
 from streaming.builtin import model_path, noisy_path
+from streaming.native.resample import AudioResampler
 from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import RATE, engines, runs
 from tests.streaming.models import cached_program, filter_model
@@ -86,7 +86,7 @@ def test_a_denoiser_at_48_khz_agrees_with_resampled_files() -> None:
 
 
 def resample(x: Array, rate_in: int, rate_out: int) -> Array:
-    resampler = Resampler(rate_in, rate_out)
+    resampler = AudioResampler(rate_in, rate_out)
     return np.concatenate([resampler.process(x), resampler.flush()])
 
 

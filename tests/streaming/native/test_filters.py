@@ -7,7 +7,12 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.native.filters import QUALITIES, Filter, design
 
-BANDS = {"low": (71, 0.71, 0.82), "medium": (90, 0.81, 0.89), "high": (120, 0.91, 0.945)}
+BANDS = {
+    "low": (71, 0.71, 0.82),
+    "medium": (90, 0.81, 0.89),
+    "high": (120, 0.91, 0.945),
+    "best": (145, 0.935, 0.964),
+}
 """Stop band in dB; where the pass band ends; up to where less than 3 dB are lost."""
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (48000, 48000)]
 
@@ -31,7 +36,7 @@ def test_the_bands_are_as_documented(rate_in: int, rate_out: int, quality: str) 
     assert 20 * np.log10(gains[parts <= cutoff].min()) > -3
 
 
-@pytest.mark.parametrize(("quality", "delay_ms"), [("low", 1), ("medium", 2), ("high", 6)])
+@pytest.mark.parametrize(("quality", "delay_ms"), [("low", 1), ("medium", 2), ("high", 6), ("best", 10)])
 @pytest.mark.parametrize("rate", [44100, 48000])
 def test_the_delay_is_as_documented(quality: str, delay_ms: int, rate: int) -> None:
     assert design(rate, 16000, quality).half_frames / rate * 1e3 == pytest.approx(delay_ms, abs=0.03)
@@ -62,7 +67,7 @@ def test_resamplers_of_the_same_rates_share_a_filter() -> None:
     [
         ((0, 16000, "low"), "must be positive, got 0 Hz"),
         ((100, 48000, "low"), "differ by more than a factor of 256"),
-        ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
+        ((48000, 16000, "highest"), "'highest': choose one of low, medium, high, best"),
     ],
 )
 def test_invalid_filter_arguments_are_refused(arguments: tuple[int, int, str], message: str) -> None:

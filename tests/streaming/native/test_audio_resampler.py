@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.audio.resampling import QUALITIES, Resampler, resampled_length
+from streaming.native.filters import QUALITIES
+from streaming.native.resample import AudioResampler, resampled_length
 from tests.noise import normal_noise
 
 RATES = st.sampled_from([8000, 11025, 16000, 22050, 44100, 48000])
 
 
-def resample(x: Array, rate_in: int, rate_out: int, cuts: Any = (), quality: str = "sinc_fastest") -> Array:
-    resampler = Resampler(rate_in, rate_out, x.shape[1], quality)
+def resample(x: Array, rate_in: int, rate_out: int, cuts: Any = (), quality: str = "low") -> Array:
+    resampler = AudioResampler(rate_in, rate_out, x.shape[1], quality)
     pieces = [resampler.process(block) for block in np.split(x, sorted(cuts))]
     return np.concatenate([*pieces, resampler.flush()])
 
@@ -61,7 +62,7 @@ def test_equal_rates_change_nothing() -> None:
 
 
 def test_flush_completes_the_length_and_resets() -> None:
-    resampler = Resampler(48000, 16000)
+    resampler = AudioResampler(48000, 16000)
     x = normal_noise(4800, 1)
     first = np.concatenate([resampler.process(x), resampler.flush(1700)])
     second = np.concatenate([resampler.process(x), resampler.flush()])
@@ -74,9 +75,9 @@ def test_flush_completes_the_length_and_resets() -> None:
     [
         ((0, 16000), "must be positive, got 0 Hz"),
         ((100, 48000), "differ by more than a factor of 256"),
-        ((48000, 16000, 1, "best"), "'best': choose one of sinc_best"),
+        ((48000, 16000, 1, "sinc_best"), "'sinc_best': choose one of low, medium, high, best"),
     ],
 )
 def test_bad_rates_and_qualities_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Resampler(*arguments)
+        AudioResampler(*arguments)
