@@ -44,11 +44,19 @@ class Encoding:
         """Encode samples, rounded to the nearest; integers are clipped beyond -1 to 1, and NaN becomes 0."""
         if self.floating:
             return samples.astype(f"<f{self.nbytes}").tobytes()
-        scale = float(1 << (8 * self.nbytes - 1))
-        numbers = np.clip(np.rint(samples.astype(np.float64) * scale), -scale, scale - 1)
-        numbers = np.nan_to_num(numbers)
+        exact = np.float32 if self.nbytes < 4 else np.float64
+        scale = exact(1 << (8 * self.nbytes - 1))
+        numbers = samples * scale
+        np.rint(numbers, out=numbers)
+        np.minimum(numbers, scale - 1, out=numbers)
+        np.maximum(numbers, -scale, out=numbers)
+        missing = np.isnan(numbers)
+        if b"\1" in missing.tobytes():
+            numbers[missing] = 0
         if self.nbytes == 1:
             return (numbers + 128).astype(np.uint8).tobytes()
+        if self.nbytes == 2:
+            return numbers.astype("<i2").tobytes()
         padded: NDArray[np.uint8] = np.ascontiguousarray(numbers.astype("<i4")).view(np.uint8)
         return padded.reshape(-1, 4)[:, : self.nbytes].tobytes()
 

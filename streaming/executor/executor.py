@@ -24,6 +24,7 @@ from streaming.executor.sources import AsyncAudioSource, make_blocks, make_sourc
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import StreamSteps
 from streaming.executor.thread_engine import ThreadEngine
+from streaming.latency import LatencyHistogram
 from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
@@ -93,11 +94,11 @@ class Executor(NotCopyable, reason="it has a thread; make another one with a cop
 
             self._specialisation = BackgroundSpecialisation(program)
         self._flows: list[Flow] = []
-        self._past = StreamCounters(deadline_s)
+        self._past = StreamCounters(total=LatencyHistogram(deadline_s))
         self._errors: list[BaseException] = []
         self._realtime_settings: list[RealtimeSetting] = []
         self._tasks: TaskGroup | None = None
-        self._until_the_end = AsyncExitStack()
+        self._exit_stack = AsyncExitStack()
         self._ended = False
 
     def statistics(self) -> ExecutorStatistics:
@@ -148,16 +149,16 @@ class Executor(NotCopyable, reason="it has a thread; make another one with a cop
     async def __aenter__(self) -> "Executor":
         if self._tasks is not None:
             raise ExecutorError("an executor is entered once; make another one")
-        async with AsyncExitStack() as until_the_end:
+        async with AsyncExitStack() as exit_stack:
             engine = self._engine or engine_for(self.program, self._realtime)
             engine.start()
-            until_the_end.push_async_callback(engine.stop)
+            exit_stack.push_async_callback(engine.stop)
             if self._specialisation is not None:
-                until_the_end.enter_context(self._specialisation)
+                exit_stack.enter_context(self._specialisation)
             if self._realtime is not None:
-                self._realtime_settings = until_the_end.enter_context(apply_to_process(self._realtime))
-            self._tasks = await until_the_end.enter_async_context(anyio.create_task_group())
-            self._engine, self._until_the_end = engine, until_the_end.pop_all()
+                self._realtime_settings = exit_stack.enter_context(apply_to_process(self._realtime))
+            self._tasks = await exit_stack.enter_async_context(anyio.create_task_group())
+            self._engine, self._exit_stack = engine, exit_stack.pop_all()
         return self
 
     async def __aexit__(
@@ -168,16 +169,16 @@ class Executor(NotCopyable, reason="it has a thread; make another one with a cop
         for flow in flows:
             flow.close(CLOSED_MESSAGE)
         for flow in flows:
-            await flow.wait_until_gone()
+            await flow.wait_until_finished()
         leaving, failed = error, isinstance(error, Exception)
         try:
             # No task is left, so the group need not see an error of the body, which it would wrap.
-            await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
+            await self._exit_stack.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
         except BaseException as other:
             single = unwrap_single_error(other)
             if isinstance(single, Exception) or not failed:
                 leaving = single
-        self._sweep()
+        self._reap()
         leaving = merge_errors(leaving, self._errors)
         if leaving is not None and leaving is not error:
             raise leaving
@@ -191,7 +192,7 @@ class Executor(NotCopyable, reason="it has a thread; make another one with a cop
                 if self._ended
                 else "the executor is not open: async with Executor(…) as executor"
             )
-        self._sweep()
+        self._reap()
         state = self.program.spawn(self._constants)
         queue = self._engine.open(state, self.depth)
         steps = StreamSteps(state, queue, self.policy, self.deadline_s, self._check_finite)
@@ -200,9 +201,9 @@ class Executor(NotCopyable, reason="it has a thread; make another one with a cop
         self._tasks.start_soon(flow.feed)
         return flow
 
-    def _sweep(self) -> None:
+    def _reap(self) -> None:
         """Drop flows that have ended, but keep the errors of their sources."""
-        for flow in [flow for flow in self._flows if flow.is_gone]:
+        for flow in [flow for flow in self._flows if flow.is_finished]:
             self._errors += flow.take_errors()
             self._flows.remove(flow)
 

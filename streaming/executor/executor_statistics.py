@@ -1,7 +1,7 @@
 """The statistics of an executor: what became of each frame, and how long pulses took."""
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Any
 
 from pulse.support.record import record
@@ -9,9 +9,9 @@ from pulse.support.report import field_values, json_value
 from streaming.latency import LatencyHistogram
 
 
-@record
-class ExecutorStatistics:
-    """Counts since the start. Frames are frames of the model's symbol, counted once complete at every input.
+@record(frozen=False)
+class StreamCounters:
+    """The counts of a running stream. Frames are frames of the model's symbol, counted once complete at every input.
 
     frames_in         frames taken from sources: the sum of ``frames_out``, ``frames_dropped``, ``frames_discarded`` and
                       ``frames_in_flight``
@@ -23,51 +23,23 @@ class ExecutorStatistics:
     pulses            pulses that ran, those at the end of streams included
     pulses_dropped    pulses dropped by ``drop_oldest``
     pulses_late       pulses not ready when requested and due
-    streams           open streams
     waiting           time from the arrival of a pulse's last sample to its start
     compute           time from its start to its end
     total             time from the arrival to its outputs being taken; counts missed deadlines
-    notes             requests to the system that were not granted
     """
 
-    frames_in: int
-    frames_out: int
-    frames_silent: int
-    frames_dropped: int
-    frames_discarded: int
-    frames_in_flight: int
-    pulses: int
-    pulses_dropped: int
-    pulses_late: int
-    streams: int
-    waiting: LatencyHistogram
-    compute: LatencyHistogram
-    total: LatencyHistogram
-    notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the statistics for JSON."""
-        return json_value(field_values(self))
-
-
-_COUNTERS = tuple(
-    field.name for field in fields(ExecutorStatistics) if field.type is int and field.name != "streams"
-)
-_TIMES = ("waiting", "compute", "total")
-
-
-class StreamCounters:
-    """The counts of a running stream; the fields are those of ``ExecutorStatistics``."""
-
-    def __init__(self, deadline_s: float | None) -> None:
-        self.frames_in = self.frames_out = self.frames_silent = 0
-        self.frames_dropped = self.frames_discarded = self.frames_in_flight = 0
-        self.pulses = self.pulses_dropped = self.pulses_late = 0
-        self.waiting, self.compute, self.total = (
-            LatencyHistogram(),
-            LatencyHistogram(),
-            LatencyHistogram(deadline_s),
-        )
+    frames_in: int = 0
+    frames_out: int = 0
+    frames_silent: int = 0
+    frames_dropped: int = 0
+    frames_discarded: int = 0
+    frames_in_flight: int = 0
+    pulses: int = 0
+    pulses_dropped: int = 0
+    pulses_late: int = 0
+    waiting: LatencyHistogram = field(default_factory=LatencyHistogram)
+    compute: LatencyHistogram = field(default_factory=LatencyHistogram)
+    total: LatencyHistogram = field(default_factory=LatencyHistogram)
 
     def record(self, arrived_ns: int, started_ns: int, ended_ns: int, taken_ns: int) -> None:
         """Count a pulse that ran."""
@@ -78,18 +50,35 @@ class StreamCounters:
 
     def add(self, other: "StreamCounters") -> None:
         """Add the counts of another."""
-        for name in _COUNTERS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in _TIMES:
-            getattr(self, name).merge(getattr(other, name))
+        for name in (member.name for member in fields(StreamCounters)):
+            value, added = getattr(self, name), getattr(other, name)
+            if isinstance(value, LatencyHistogram):
+                value.merge(added)
+            else:
+                setattr(self, name, value + added)
+
+
+@record(frozen=False)
+class ExecutorStatistics(StreamCounters):
+    """The counts of all streams since the start.
+
+    streams  open streams
+    notes    requests to the system that were not granted
+    """
+
+    streams: int = 0
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the statistics for JSON."""
+        return json_value(field_values(self))
 
 
 def total_statistics(
     tallies: Iterable[StreamCounters], streams: int, deadline_s: float | None, notes: Iterable[str]
 ) -> ExecutorStatistics:
     """Return the sum of the counters, as a copy."""
-    total = StreamCounters(deadline_s)
+    total = ExecutorStatistics(total=LatencyHistogram(deadline_s), streams=streams, notes=tuple(notes))
     for counters in tallies:
         total.add(counters)
-    counts = {name: getattr(total, name) for name in (*_COUNTERS, *_TIMES)}
-    return ExecutorStatistics(**counts, streams=streams, notes=tuple(notes))
+    return total

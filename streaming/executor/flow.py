@@ -48,7 +48,7 @@ class Flow:
         self._space = anyio.Event()
         self._queue_released = anyio.Event()
         self._alarm: anyio.CancelScope | None = None
-        self._listening = False
+        self._waiting = False
         self._busy = False
         self._process = os.getpid()
         self._refusal: str | None = None
@@ -105,7 +105,7 @@ class Flow:
         finally:
             self._busy = False
             if self.closed:
-                self._leave()
+                self._release_queue()
         await anyio.lowlevel.checkpoint()  # a cancellation of the source may be meant for this task too
         if self._refusal is not None:
             raise ExecutorError(self._refusal)
@@ -115,20 +115,20 @@ class Flow:
         """Discard the pulses in flight, without waiting; later requests for outputs raise ``refusal``."""
         if self.closed:
             return
-        self._steps.give_up()
+        self._steps.discard_all()
         self.closed, self._refusal = True, refusal
         self._feeding.cancel()
         self._wake()
         if not self._busy:
-            self._leave()
+            self._release_queue()
         self._on_close(self)
 
     @property
-    def is_gone(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the flow is closed and none of its pulses runs."""
         return self._feeding_ended.is_set() and self._queue_released.is_set()
 
-    async def wait_until_gone(self) -> None:
+    async def wait_until_finished(self) -> None:
         """Wait until no pulse of a closed flow runs, even if the task is cancelled."""
         with anyio.CancelScope(shield=True):
             await self._feeding_ended.wait()
@@ -192,7 +192,7 @@ class Flow:
         """Wait until there may be outputs."""
         if self._queue.listen():
             return
-        self._listening = True
+        self._waiting = True
         try:
             if self._policy.needs_deadline:
                 with anyio.CancelScope(deadline=self._steps.due_s) as self._alarm:
@@ -203,15 +203,15 @@ class Flow:
                 await anyio.wait_readable(self._queue.event.to_read)
             self._queue.clear()
         finally:
-            self._listening = False
+            self._waiting = False
             self._alarm = None
 
     def _wake(self) -> None:
         """Wake the reader that waits for outputs."""
-        if self._listening:
+        if self._waiting:
             self._queue.event.set()
 
-    def _leave(self) -> None:
+    def _release_queue(self) -> None:
         """Record that the reader no longer waits for outputs."""
         if not self._queue_released.is_set():
             self._queue_released.set()

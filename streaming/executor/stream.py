@@ -58,7 +58,7 @@ class Stream(NotCopyable, reason="it belongs to a running executor; call its str
         self._closed = True
         if self._flow is not None:
             self._flow.close()
-            await self._flow.wait_until_gone()
+            await self._flow.wait_until_finished()
             whole_error = merge_errors(error, self._flow.take_errors())
             if whole_error is not error and whole_error is not None:
                 raise whole_error

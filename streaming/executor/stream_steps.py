@@ -13,6 +13,7 @@ from streaming.errors import ExecutorError
 from streaming.executor.engine import PulseQueue
 from streaming.executor.executor_statistics import StreamCounters
 from streaming.executor.in_flight import Arrival, InFlight
+from streaming.latency import LatencyHistogram
 from streaming.policies import Policy
 
 
@@ -33,15 +34,15 @@ class StreamSteps:
         self._deadline_s = inf if deadline_s is None else deadline_s
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
-        self._counters = StreamCounters(deadline_s)
+        self._counters = StreamCounters(total=LatencyHistogram(deadline_s))
         self._in_flight = InFlight(queue, self._counters)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
-        self._given_up = False
+        self._discarded = False
 
     def update_counters(self) -> StreamCounters:
         """Bring the counters up to date and return them."""
         counters, end = self._counters, self._clock.end
-        if not self._given_up:
+        if not self._discarded:
             ahead = (
                 self._input_blocks.min_pending_frames
                 if end is None
@@ -144,10 +145,10 @@ class StreamSteps:
         outputs, final_outputs = self._output_trim.take((), 0), self._output_trim.final_outputs()
         return outputs | final_outputs if final_outputs else nonempty(outputs)
 
-    def give_up(self) -> None:
+    def discard_all(self) -> None:
         """Count the frames in flight as discarded."""
         counters = self.update_counters()
-        self._given_up = True
+        self._discarded = True
         counters.frames_discarded += counters.frames_in_flight
         counters.frames_in_flight = 0
         self._in_flight.clear()

@@ -1,6 +1,7 @@
 """Ports of a stream as described in the protocol, and their values as bytes."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, dtype_name
 from pulse.interface import Port
 from pulse.support.record import record
+from pulse.support.report import field_values
 from pulse.support.wording import count_of
+from streaming.audio.encodings import ENCODINGS
 from streaming.protocol.errors import ProtocolError
 
-PCM16_SCALE = np.float32(1 << 15)
-"""The integer for 1.0."""
-_PCM16_STEP = 1 / PCM16_SCALE
+PCM16 = ENCODINGS["s16"]
+_PCM16_STEP = np.float32(1 / (1 << 15))
 _I2 = np.dtype("<i2")
 
 
@@ -61,31 +63,15 @@ class StreamPort:
         )
 
     @classmethod
-    def of_dict(cls, fields: Mapping[str, Any]) -> "StreamPort":
+    def of_dict(cls, entries: Mapping[str, Any]) -> "StreamPort":
         """Create a port from a dictionary of ``as_dict``."""
-        return cls(
-            number=fields["port"],
-            name=fields["name"],
-            kind=fields["kind"],
-            dtype=fields["dtype"],
-            shape=tuple(fields["shape"]),
-            axis=fields["axis"],
-            rate=fields["rate"],
-            delay=fields.get("delay", 0),
-        )
+        values = {"delay": 0, **entries, "number": entries["port"], "shape": tuple(entries["shape"])}
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the port as a dictionary for JSON."""
-        return {
-            "port": self.number,
-            "name": self.name,
-            "kind": self.kind,
-            "dtype": self.dtype,
-            "shape": list(self.shape),
-            "axis": self.axis,
-            "rate": self.rate,
-            "delay": self.delay,
-        }
+        values = field_values(self)
+        return {"port": values.pop("number"), **values, "shape": list(self.shape)}
 
     def frame_bytes(self, format: str) -> int:
         """Return the size of a frame, or of a final value, in this format."""
@@ -99,7 +85,7 @@ class StreamPort:
         if self._is_turned:
             array = np.moveaxis(array, self.axis or 0, 0)
         if self.is_pcm(format):
-            return _pcm16(array)
+            return PCM16.encode(array)
         return array.astype(_little_endian(array), copy=False).tobytes()
 
     def encode_all(self, arrays: Array, format: str) -> list[bytes]:
@@ -107,7 +93,7 @@ class StreamPort:
         if self._is_turned:
             return [self.encode(array, format) for array in arrays]
         values = (
-            _pcm16(arrays)
+            PCM16.encode(arrays)
             if self.is_pcm(format)
             else arrays.astype(_little_endian(arrays), copy=False).tobytes()
         )
@@ -144,18 +130,6 @@ class StreamPort:
     def is_pcm(self, format: str) -> bool:
         """Return whether the port's values are 16-bit samples in this format."""
         return format == "pcm16" and self.kind == "sound"
-
-
-def _pcm16(samples: Array) -> bytes:
-    """Round samples to 16 bits; beyond -1 to 1 they are clipped, and NaN becomes 0."""
-    scaled: Array = samples * PCM16_SCALE
-    np.rint(scaled, out=scaled)
-    np.minimum(scaled, PCM16_SCALE - 1, out=scaled)
-    np.maximum(scaled, -PCM16_SCALE, out=scaled)
-    missing = np.isnan(scaled)
-    if b"\1" in missing.tobytes():
-        scaled[missing] = 0
-    return scaled.astype(_I2).tobytes()
 
 
 def _little_endian(array: Array) -> "np.dtype[Any]":

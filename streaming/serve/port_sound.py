@@ -32,7 +32,7 @@ class InputSound(NotCopyable, reason="it remembers samples; begin a new stream")
         self._resampler = _resampler(client_hz, model_hz)
         self._skip = skip
         self._decoder = None if skip is None else OpusDecoder(skip)
-        self.delay_frames = resampler_delay(client_hz, model_hz)
+        self.delay_frames = _delay_frames(self._resampler)
         self.skipped_frames = skip or 0
         self.received = 0
 
@@ -92,15 +92,16 @@ class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"
     """
 
     def __init__(
-        self, port: StreamPort, model_hz: int, client_hz: int, format: str, delay_frames: int
+        self, port: StreamPort, model_hz: int, client_hz: int, format: str, input_delay_frames: int
     ) -> None:
         self._format = format
         self._resampler = _resampler(model_hz, client_hz)
-        self._rest_frames = resampler_delay(model_hz, client_hz)
+        self._rest_frames = _delay_frames(self._resampler)
         self._encoder = OpusEncoder() if format == "opus" else None
         coding = 0 if self._encoder is None else self._encoder.delay_samples
         rate = None if port.rate is None else port.rate * client_hz / model_hz
-        self.port = replace(port, rate=rate, delay=delay_frames + coding)
+        delay = -(-(port.delay + self._rest_frames) * client_hz // model_hz) + (self._rest_frames > 0)
+        self.port = replace(port, rate=rate, delay=delay + input_delay_frames + coding)
         self.sent_frames = self._coded_frames = 0
 
     def push(self, array: Array) -> list[Coded]:
@@ -151,9 +152,7 @@ class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"
         return messages
 
 
-def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
-    """Return the delay of a resampler in input frames."""
-    resampler = _resampler(rate_in_hz, rate_out_hz)
+def _delay_frames(resampler: NativeResampler | None) -> int:
     return 0 if resampler is None else resampler.delay_frames
 
 

@@ -11,7 +11,7 @@ from streaming.protocol.messages import Hello
 from streaming.protocol.opus import RATE_HZ as OPUS_HZ
 from streaming.protocol.opus import SKIP_SAMPLES
 from streaming.protocol.ports import StreamPort
-from streaming.serve.port_sound import InputSound, OutputSound, resampler_delay
+from streaming.serve.port_sound import InputSound, OutputSound
 from streaming.snapshot import pack, unpack
 
 
@@ -130,27 +130,16 @@ class SoundConversion(NotCopyable, reason="it remembers samples; begin a new str
         opus = self.name == "opus"
         skip = self._skip if opus else None
         self.input_sounds = {port.name: InputSound(port, client_hz, model_hz, skip) for port in self.inputs}
-        sounds = [port for port in self.outputs if _is_sound_at(port, model_hz)]
+        delay_frames = next(iter(self.input_sounds.values())).delay_frames
         self.output_sounds = {
-            port.name: OutputSound(
-                port, model_hz, client_hz, self.name, self._delay_frames(port, client_hz, model_hz)
-            )
-            for port in sounds
+            port.name: OutputSound(port, model_hz, client_hz, self.name, delay_frames)
+            for port in self.outputs
+            if _is_sound_at(port, model_hz)
         }
         self.inputs = tuple(self.input_sounds[port.name].port for port in self.inputs)
         self.outputs = tuple(
             self.output_sounds[port.name].port if port.name in self.output_sounds else port
             for port in self.outputs
-        )
-
-    def _delay_frames(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
-        """Return the delay of an output in frames of the client, without the encoder's."""
-        first = next(iter(self.input_sounds.values()))
-        resampler_frames = resampler_delay(model_hz, client_hz)
-        return (
-            -(-(port.delay + resampler_frames) * client_hz // model_hz)
-            + first.delay_frames
-            + (resampler_frames > 0)
         )
 
     def _require_sound(self, model: SoundModel) -> None:

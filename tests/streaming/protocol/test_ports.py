@@ -11,7 +11,7 @@ from pulse.facts import DTYPES
 from pulse.interface import Port
 from pulse.support.wording import count_of
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.ports import PCM16_SCALE, StreamPort
+from streaming.protocol.ports import StreamPort
 
 
 def stream_port(shape: tuple[int, ...], axis: int | None, dtype: str = "f32") -> StreamPort:
@@ -49,7 +49,7 @@ def test_several_arrays_are_encoded_as_one_by_one(rng: np.random.Generator, shap
 
 
 def test_16_bit_samples_are_rounded_and_clipped() -> None:
-    samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / PCM16_SCALE, 1.6 / PCM16_SCALE])
+    samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / 32768, 1.6 / 32768])
     values = np.frombuffer(stream_port((9,), 0).encode(samples, "pcm16"), "<i2")
     assert values.tolist() == [0, 16384, -32768, 32767, 32767, -32768, 0, 1, 2]
 
