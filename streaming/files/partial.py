@@ -4,7 +4,6 @@ from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
-from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.files.atomic import create_temporary_file, publish, write_error
 
@@ -17,6 +16,24 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
     unwritten = memoryview(data)
     while unwritten:
         unwritten = unwritten[write(unwritten) :]
+
+
+def append_all(file: FileIO, size: int, data: bytes) -> int:
+    """Append to a file of this size all of the data, or nothing. Returns the new size.
+
+    Raises OSError: it cannot be written; the text says so if a part remains
+    """
+    try:
+        file.seek(size)
+        write_all(file.write, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        try:
+            file.truncate(size)
+        except OSError as further:
+            reason = f"{reason}, and an incomplete piece remains ({further.strerror or further})"
+        raise OSError(error.errno, reason) from error
+    return size + len(data)
 
 
 class PartialFile(NotCopyable, reason="it has an open file; make another one"):
@@ -34,15 +51,15 @@ class PartialFile(NotCopyable, reason="it has an open file; make another one"):
     def append(self, data: bytes) -> None:
         """Append all of the data, or nothing."""
         try:
-            self._write(self._size, data)
+            self._size = append_all(self._file, self._size, data)
         except OSError as error:
-            raise self._cut(error) from error
-        self._size += len(data)
+            raise write_error(self.path, error.strerror) from error
 
     def amend(self, data: bytes, position: int = 0) -> None:
         """Overwrite bytes from a position on; the file may grow."""
         try:
-            self._write(position, data)
+            self._file.seek(position)
+            write_all(self._file.write, data)
         except OSError as error:
             raise write_error(self.path, error.strerror) from error
 
@@ -58,16 +75,3 @@ class PartialFile(NotCopyable, reason="it has an open file; make another one"):
         """End and remove the file."""
         self._file.close()
         self.temporary_path.unlink(missing_ok=True)
-
-    def _write(self, position: int, data: bytes) -> None:
-        self._file.seek(position)
-        write_all(self._file.write, data)
-
-    def _cut(self, error: OSError) -> InputError:
-        """Remove an incomplete piece. Returns the error to raise."""
-        reason = error.strerror
-        try:
-            self._file.truncate(self._size)
-        except OSError as further:
-            reason = f"{reason}, and an incomplete file remains ({further.strerror})"
-        return write_error(self.path, reason)

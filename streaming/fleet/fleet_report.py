@@ -1,5 +1,6 @@
 """The status of a fleet as a report."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pulse.support.record import record
@@ -89,21 +90,17 @@ class FleetReport(Report):
             }
             for name, deployment in status.table.deployments.items()
         }
-        workers = [
-            {**field_values(entry), "status": status.workers.get(entry.name)}
-            for entry in status.table.workers
-        ]
-        holders = [
-            {**field_values(entry), "status": status.holders.get(entry.name)}
-            for entry in status.table.holders
-        ]
         return {
             "number": status.table.number,
             "nodes": status.nodes,
             "versions": deployments,
-            "workers": workers,
-            "holders": holders,
+            "workers": _members(status.table.workers, status.workers),
+            "holders": _members(status.table.holders, status.holders),
             "leaving": status.leaving,
             "problems": status.problems,
             "lost": status.lost,
         }
+
+
+def _members(entries: Sequence[Any], statuses: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{**field_values(entry), "status": statuses.get(entry.name)} for entry in entries]

@@ -301,7 +301,7 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
             raise InputError("an exception has ended process inside a block: begin a new stream with reset()")
 
 
-class AudioResampler(NotCopyable):
+class AudioResampler(NotCopyable, reason="it holds addresses of this process; make another one"):
     """Converts audio, all channels, from one rate to another.
 
     rate_in_hz, rate_out_hz  samples per second
@@ -313,8 +313,6 @@ class AudioResampler(NotCopyable):
     samples. The samples do not depend on the split into blocks. After any exception in ``process`` or ``flush``, both
     raise InputError until ``reset``.
     """
-
-    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "best") -> None:
         self.rate_in_hz, self.rate_out_hz, self.channels = rate_in_hz, rate_out_hz, channels

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from pulse.support.record import record
+from pulse.support.report import field_values
 from streaming.latency import LatencyHistogram, LatencySummary
 
 
@@ -160,21 +161,12 @@ class LiveStatistics:
 
     def summary(self) -> StatisticsSummary:
         """Return the present statistics with percentiles."""
-        return StatisticsSummary(
-            elapsed_s=self.elapsed_s,
-            counters=self.counters,
-            delay=self.delay,
-            deadline_s=self.deadline_s,
-            total=self.total.summary(),
-            waiting=self.waiting.summary(),
-            compute=self.compute.summary(),
-            callback=self.callback.summary(),
-            interval=self.interval.summary(),
-            levels_in=finite_or_none(self.levels_in),
-            levels_out=finite_or_none(self.levels_out),
-            load=self.load,
-            notes=self.notes,
-        )
+        values = field_values(self)
+        times = {
+            name: value.summary() for name, value in values.items() if isinstance(value, LatencyHistogram)
+        }
+        levels = {name: finite_or_none(values[name]) for name in ("levels_in", "levels_out")}
+        return StatisticsSummary(**{**values, **times, **levels})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as a dictionary, for JSON."""

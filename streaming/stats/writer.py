@@ -1,7 +1,6 @@
 """StatsWriter: writes statistics of a live run as JSON lines while it runs."""
 
 import json
-import os
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, cast
 from pulse.errors import InputError, file_errors
 from pulse.support.not_copyable import NotCopyable
 from streaming.files.atomic import write_error
-from streaming.files.partial import write_all
+from streaming.files.partial import append_all
 from streaming.latency import LatencyHistogram
 from streaming.stats.lines import (
     HEADER,
@@ -138,22 +137,11 @@ class StatsWriter(NotCopyable, reason="it writes one file; make another one with
     def _write(self, line: str, record: StatsHeader | IntervalLine | SummaryLine) -> str | None:
         """Write all of a line, or none of it and return the reason."""
         text = json.dumps({"line": line} | _round(asdict(record)), allow_nan=False, separators=(",", ":"))
-        data = text.encode() + b"\n"
         try:
-            write_all(self._file.write, data)
+            self._written = append_all(self._file, self._written, text.encode() + b"\n")
         except OSError as error:
-            return self._cut(error.strerror or str(error))
-        self._written += len(data)
+            return error.strerror
         return None
-
-    def _cut(self, reason: str) -> str:
-        """Remove a partial line. Returns the reason, with any further error."""
-        try:
-            os.ftruncate(self._file.fileno(), self._written)
-            self._file.seek(self._written)
-        except OSError as error:
-            return f"{reason}, and an incomplete line remains ({error.strerror or error})"
-        return reason
 
 
 def loudest(levels: tuple[float, ...], other_levels: tuple[float, ...]) -> tuple[float, ...]:
