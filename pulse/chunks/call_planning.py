@@ -15,6 +15,8 @@ from pulse.facts import TypedFact, shape_text
 from pulse.support.wording import count_of, spell
 from pulse.typed import TypedNetwork, Variable
 
+MAX_DELAY_CALLS = 1 << 13
+"""Maximum number of calls whose output is dropped; more are refused, since a proof runs them in each of its streams."""
 GROWING_CACHES = (
     "a cache that grows with each call is not supported; export the model with a cache of constant length: a window of "
     "the last frames, cut after each call, and a mask of those that are not there yet"
@@ -91,6 +93,13 @@ def plan_calls(
         "a delay",
         "a streaming output",
     )
+    for port in port_frames:
+        if port.axis is not None and chunking.delay.get(port.name, 0) > MAX_DELAY_CALLS * port.frames:
+            raise PulsifyError(
+                f"{spell('delay', {port.name: chunking.delay[port.name]})}: each call makes "
+                f"{count_of(port.frames, 'frame')}, and a delay has at most {MAX_DELAY_CALLS:,} calls; give at most "
+                f"{MAX_DELAY_CALLS * port.frames}"
+            )
     if main.name not in chunking.context:
         _warn_about_context(typed, main, port_frames)
     return CallPlan(pairs, tuple(inputs), tuple(port_frames), dict(chunking.context))
@@ -181,8 +190,8 @@ def _input_frames(typed: TypedNetwork, name: str, chunking: Chunking, file_axis:
         axis, reason = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
-            f"context {name}={context}: a chunk has {count_of(sizes[axis], 'frame')} on axis {axis}, and some of "
-            "them must be new"
+            f"{spell('context', {name: context})}: a chunk has {count_of(sizes[axis], 'frame')} on axis {axis}, and "
+            f"some of them must be new; give at most {sizes[axis] - 1}"
         )
     return PortFrames(name, axis, sizes[axis] - context, reason)
 
@@ -243,9 +252,13 @@ def _ambiguity(name: str, shape: Sequence[int], main: PortFrames, axes: Sequence
 
 def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     if not 0 <= axis < len(sizes) or sizes[axis] == 0:
+        given = spell("axes", {name: axis})
         if not sizes:
-            raise PulsifyError(f"axis {name}={axis}: it is a scalar, which has no axis; omit it")
-        raise PulsifyError(f"axis {name}={axis}: its shape is {','.join(map(str, sizes))}; count axes from 0")
+            raise PulsifyError(f"{given}: {name} is a scalar, which has no axis; omit it")
+        raise PulsifyError(
+            f"{given}: {name} has the shape {','.join(map(str, sizes))}; give one of its axes, counted from 0, that is "
+            "not empty"
+        )
     return axis
 
 

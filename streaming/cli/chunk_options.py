@@ -36,7 +36,9 @@ def parse_constants(options: ModelOptions) -> Mapping[str, Any]:
 
     Raises InputError: a value cannot be read, or as ``parse_pairs``
     """
-    return _read_pairs("--constant", options.constant, "a value", "sr=16000", _parse_value)
+    return _read_pairs(
+        "--constant", options.constant, "a number, a list or a .npy file", "sr=16000", _parse_value
+    )
 
 
 def parse_budget(options: ModelOptions) -> Mapping[str, float]:
@@ -54,10 +56,12 @@ def parse_chunking(options: ModelOptions) -> Chunking:
     """
     return Chunking(
         _states(options.state),
-        _read_pairs("--context", options.context, "a number of frames", "input=64", _parse_number),
-        _read_pairs("--axis", options.axis, "an axis", "x=1", _parse_number),
-        _read_pairs("--delay", options.delay, "a number of frames", "y=256", _parse_number),
-        _read_pairs("--initial", options.initial, "a value", "h=h0.npy", _parse_value),
+        _read_pairs("--context", options.context, "a number of frames, 0 or more", "input=64", _parse_number),
+        _read_pairs("--axis", options.axis, "an axis, counted from 0", "x=1", _parse_number),
+        _read_pairs("--delay", options.delay, "a number of frames, 0 or more", "y=256", _parse_number),
+        _read_pairs(
+            "--initial", options.initial, "a number, a list or a .npy file", "h=h0.npy", _parse_value
+        ),
         options.pulse,
     )
 
@@ -76,7 +80,9 @@ def _read_pairs(
         try:
             values[name] = parse(text)
         except ValueError:
-            raise InputError(f"{option} {name}={text}: cannot be read; give it as in {example}") from None
+            raise InputError(
+                f"{option} {name}={text}: cannot be read as {value_text}; give it as in {example}"
+            ) from None
     return values
 
 

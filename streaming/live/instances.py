@@ -18,6 +18,7 @@ from pulse.program.streams.state import State
 from pulse.program.table.memory import align
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import count_of
 from streaming.audio.channels import InputChannel, OutputChoice
 from streaming.native.control_block import Instance, Sound
 
@@ -55,7 +56,7 @@ class Instances(NotCopyable, reason="it holds addresses of this process; make an
         conversion_delay = sound.port.delay if sound is not None else 0
         if delay < conversion_delay:
             raise InputError(
-                f"{program.model.title}: delays the audio by {conversion_delay} frames, "
+                f"{program.model.title}: delays the audio by {count_of(conversion_delay, 'frame')}, "
                 f"but the pipeline reserves {delay}; start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
@@ -218,7 +219,8 @@ def require_same_ports(old: Program, new: Program) -> None:
 
     if old.pulse != new.pulse:
         raise InputError(
-            f"{new.model.title}: has pulses of {new.pulse} frames where {old.pulse} are running; compile it for those"
+            f"{new.model.title}: has pulses of {count_of(new.pulse, 'frame')} where {old.pulse} are running; "
+            "compile it for those"
         )
     if descriptions(old.outputs) != descriptions(new.outputs) or descriptions(old.inputs) != descriptions(
         new.inputs

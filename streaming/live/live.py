@@ -14,6 +14,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import spell
 from streaming.audio.channels import input_channels
 from streaming.hosts.host import Host
 from streaming.hosts.portaudio.portaudio import PortAudio
@@ -66,7 +67,7 @@ class Live(NotCopyable, reason="it has threads and a device; restore() in anothe
     ) -> None:
         require_program(program)
         if reconnect not in RECONNECTS:
-            raise InputError(f"reconnect {reconnect!r}: give 'keep', 'reset' or None")
+            raise InputError(f"{spell('reconnect', reconnect)}: choose keep or reset, or omit it")
         self.plan, self.realtime = plan, realtime
         self.host = PortAudio() if host is None else host
         self.devices = PlannedDevices(self.host, plan, program, engine_config.output)

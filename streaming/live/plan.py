@@ -50,7 +50,7 @@ class Plan:
                 f"sample rates must be positive: model {self.rate_hz}, device {self.device_rate_hz} Hz"
             )
         if self.block_frames is not None and self.block_frames < 0:
-            raise InputError(f"blocks of {self.block_frames} frames: give 0 or more")
+            raise InputError(f"blocks of {count_of(self.block_frames, 'frame')}: give 0 or more")
 
 
 class PlannedDevices:

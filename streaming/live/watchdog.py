@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from pulse.errors import PulseError
-from pulse.support.wording import spell
+from pulse.support.wording import count_of, spell
 from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
@@ -102,7 +102,8 @@ class Watchdog:
             limit = self._pipeline.program.limit
             self.end(
                 PulseError(
-                    f"the model has reached its limit of {limit} frames; reset it earlier, or convert it for more"
+                    f"the model has reached its limit of {count_of(limit, 'frame')}; reset it earlier, or "
+                    "convert it for more"
                 )
             )
         elif self._devices.in_callback:

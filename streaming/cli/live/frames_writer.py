@@ -6,6 +6,7 @@ from types import TracebackType
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.interface import Port
+from pulse.support.wording import count_of
 from streaming.audio.target import Target
 from streaming.errors import DeviceError
 from streaming.live.live import Live
@@ -54,8 +55,8 @@ class FramesWriter:
         if count and not self.problems:
             self.problems.append(
                 DeviceError(
-                    f"{self._name}: ends before the run does: the frames of {count} pulses were not taken in time, and "
-                    "what follows them would have wrong times; the machine, or the disk, was too slow"
+                    f"{self._name}: ends before the run does: the frames of {count_of(count, 'pulse')} were not taken "
+                    "in time, and what follows them would have wrong times; the machine, or the disk, was too slow"
                 )
             )
         if not self.problems and self._port.name in outputs:

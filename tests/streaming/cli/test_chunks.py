@@ -149,14 +149,30 @@ def test_a_dim_of_streams_has_size_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--context", "x"], "--context 'x': give a name and a number of frames, such as input=64"),
-        (["--context", "x=soon"], "--context x=soon: cannot be read; give it as in input=64"),
-        (["--context", "x=-1"], "--context x=-1: cannot be read"),
+        (
+            ["--context", "x"],
+            "--context 'x': give a name and a number of frames, 0 or more, such as input=64",
+        ),
+        (
+            ["--context", "x=soon"],
+            "--context x=soon: cannot be read as a number of frames, 0 or more; give it as in input=64",
+        ),
+        (["--context", "x=-1"], "--context x=-1: cannot be read as a number of frames, 0 or more"),
+        (["--context", "x=8"], "--context x=8: a chunk has 8 frames on axis 1, and some of them must be new"),
+        (["--axis", "x=-1"], "--axis x=-1: cannot be read as an axis, counted from 0; give it as in x=1"),
+        (["--axis", "x=7"], "--axis x=7: x has the shape 1,8; give one of its axes, counted from 0"),
+        (
+            ["--delay", "y=5000000"],
+            "--delay y=5000000: each call makes 8 frames, and a delay has at most 8,192",
+        ),
         (["--axis", "x=1", "--axis", "x=2"], "--axis 'x=2': x is given twice"),
         (["--state", "cache"], "--state 'cache': give a name and an output, such as h=hn, or none"),
         (["--state", "cache=y"], "a state keeps its type and shape"),
         (["--initial", "cache=none.npy"], "none.npy: no such file"),
-        (["--constant", "cache=loud"], "--constant cache=loud: cannot be read; give it as in sr=16000"),
+        (
+            ["--constant", "cache=loud"],
+            "--constant cache=loud: cannot be read as a number, a list or a .npy file; ",
+        ),
         (
             ["--initial", "cache=[1, 2]"],
             "initial value of cache: its shape is 2, the state's is 1,4; give that, or one",

@@ -261,6 +261,6 @@ def test_commands_are_applied_while_the_device_is_away(engine: str) -> None:
 
 
 def test_invalid_watchdog_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="reconnect 'often': give 'keep', 'reset' or None"):
+    with pytest.raises(InputError, match='reconnect="often": choose keep or reset, or omit it'):
         Live(cached_program(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

@@ -72,6 +72,8 @@ def test_headroom_for_the_callback_is_refused(sound: Path) -> None:
     ("options", "words"),
     [
         (("--engine", "gpu"), "choose one of worker, callback"),
+        (("--headroom", 10001), "--headroom 10001: give 0 to 10000 ms"),
+        (("--reconnect", "often"), "--reconnect often: choose keep or reset, or omit it"),
         (("--policy", "hope"), "choose one of wait"),
         (("--cpu", "9999"), "--cpu 9999: this machine has CPUs 0 to "),
     ],
