@@ -6,7 +6,7 @@ from dataclasses import Field, field, fields, is_dataclass
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -195,21 +195,22 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
             command(**values)
 
     parameters = [
-        parameter
+        _parameter(*parts)
         for name, taken in command_parameters.items()
-        for parameter in (map(_declare, fields(groups[name])) if name in groups else [_declare(taken)])
+        for parts in (
+            [(field.name, field.type, field) for field in fields(groups[name])]
+            if name in groups
+            else [(name, taken.annotation, taken.default)]
+        )
     ]
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(wrapper)["__signature__"] = Signature(parameters)
     return wrapper
 
 
-def _declare(taken: "Field[Any] | Parameter") -> Parameter:
-    """Return the parameter that typer reads, of a field or of a parameter whose default may be an ``option``."""
-    declared, annotation = (
-        (taken, taken.type) if isinstance(taken, Field) else (taken.default, taken.annotation)
-    )
-    if not isinstance(declared, Field):
-        return taken.replace(kind=Parameter.KEYWORD_ONLY)
-    option_type: Any = Annotated[annotation, declared.metadata["option"]]
-    return Parameter(taken.name, Parameter.KEYWORD_ONLY, default=declared.default, annotation=option_type)
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    """Return a parameter as typer reads it; the default may be an ``option``."""
+    if isinstance(default, Field):
+        declared = cast("Field[Any]", default)
+        annotation, default = Annotated[annotation, declared.metadata["option"]], declared.default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

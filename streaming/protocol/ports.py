@@ -65,7 +65,12 @@ class StreamPort:
     @classmethod
     def of_dict(cls, entries: Mapping[str, Any]) -> "StreamPort":
         """Create a port from a dictionary of ``as_dict``."""
-        values = {"delay": 0, **entries, "number": entries["port"], "shape": tuple(entries["shape"])}
+        values: dict[str, Any] = {
+            "delay": 0,
+            **entries,
+            "number": entries["port"],
+            "shape": tuple(entries["shape"]),
+        }
         return cls(**{field.name: values[field.name] for field in fields(cls)})
 
     def as_dict(self) -> dict[str, Any]:

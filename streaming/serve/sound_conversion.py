@@ -38,7 +38,8 @@ class SoundConversion(NotCopyable, reason="it remembers samples; begin a new str
 
     def __init__(self, model: SoundModel, hello: Hello) -> None:
         self.name = hello.format
-        self.inputs, self.outputs = model.inputs, model.outputs
+        self.inputs: tuple[StreamPort, ...] = model.inputs
+        self.outputs: tuple[StreamPort, ...] = model.outputs
         self.input_sounds: dict[str, InputSound] = {}
         self.output_sounds: dict[str, OutputSound] = {}
         client_hz = hello.rate or (OPUS_HZ if self.name == "opus" else model.rate_hz)

@@ -162,11 +162,12 @@ class LiveStatistics:
     def summary(self) -> StatisticsSummary:
         """Return the present statistics with percentiles."""
         values = field_values(self)
-        times = {
-            name: value.summary() for name, value in values.items() if isinstance(value, LatencyHistogram)
-        }
-        levels = {name: finite_or_none(values[name]) for name in ("levels_in", "levels_out")}
-        return StatisticsSummary(**{**values, **times, **levels})
+        for name, value in values.items():
+            if isinstance(value, LatencyHistogram):
+                values[name] = value.summary()
+            elif name.startswith("levels"):
+                values[name] = finite_or_none(value)
+        return StatisticsSummary(**values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as a dictionary, for JSON."""
