@@ -252,11 +252,11 @@ def _ambiguity(name: str, shape: Sequence[int], main: PortFrames, axes: Sequence
 
 def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     if not 0 <= axis < len(sizes) or sizes[axis] == 0:
-        given = spell("axes", {name: axis})
+        option = spell("axes", {name: axis})
         if not sizes:
-            raise PulsifyError(f"{given}: {name} is a scalar, which has no axis; omit it")
+            raise PulsifyError(f"{option}: {name} is a scalar, which has no axis; omit it")
         raise PulsifyError(
-            f"{given}: {name} has the shape {','.join(map(str, sizes))}; give one of its axes, counted from 0, that is "
+            f"{option}: {name} has the shape {','.join(map(str, sizes))}; give one of its axes, counted from 0, that is "
             "not empty"
         )
     return axis

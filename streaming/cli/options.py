@@ -24,7 +24,7 @@ def option(help: str, *names: str, default: Any = None, panel: str | None = None
 
     names     if the parameter's name does not give it
     panel     the part of the help
-    settings  those of ``typer.Option``
+    settings  of the option of typer
     """
     return field(
         default=default,

@@ -86,8 +86,8 @@ class InputSound(NotCopyable, reason="it remembers samples; begin a new stream")
 class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"):
     """An output: from the model to the client.
 
+    input_delay_frames  the delay of the inputs' resamplers in frames of the client, a part of ``port.delay``
     port          the port as the client sees it
-    delay_frames  frames of the client until an output is ready, for ``port.delay``
     sent_frames   frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
