@@ -256,8 +256,8 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
         if not sizes:
             raise PulsifyError(f"{option}: {name} is a scalar, which has no axis; omit it")
         raise PulsifyError(
-            f"{option}: {name} has the shape {','.join(map(str, sizes))}; give one of its axes, counted from 0, that is "
-            "not empty"
+            f"{option}: {name} has the shape {','.join(map(str, sizes))}; give one of its axes, counted from "
+            "0, that is not empty"
         )
     return axis
 
