@@ -1,5 +1,8 @@
 """Encodings of samples as bytes."""
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +33,13 @@ class Encoding:
             raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")
         return ENCODINGS[name]
 
+    @cached_property
+    def _limits(self) -> tuple[Any, Any, Any]:
+        """The lowest and the highest sample, and the integer for 1, in a type that has them exactly."""
+        exact = np.float32 if self.nbytes < 4 else np.float64
+        scale = exact(1 << (8 * self.nbytes - 1))
+        return -scale / scale, (scale - 1) / scale, scale
+
     def decode(self, data: bytes) -> Samples:
         """Decode whole samples."""
         if self.floating:
@@ -44,12 +54,11 @@ class Encoding:
         """Encode samples, rounded to the nearest; integers are clipped beyond -1 to 1, and NaN becomes 0."""
         if self.floating:
             return samples.astype(f"<f{self.nbytes}").tobytes()
-        exact = np.float32 if self.nbytes < 4 else np.float64
-        scale = exact(1 << (8 * self.nbytes - 1))
-        numbers = samples * scale
+        lowest, highest, scale = self._limits
+        numbers = np.minimum(samples, highest)
+        np.maximum(numbers, lowest, out=numbers)
+        np.multiply(numbers, scale, out=numbers)
         np.rint(numbers, out=numbers)
-        np.minimum(numbers, scale - 1, out=numbers)
-        np.maximum(numbers, -scale, out=numbers)
         missing = np.isnan(numbers)
         if b"\1" in missing.tobytes():
             numbers[missing] = 0

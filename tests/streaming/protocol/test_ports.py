@@ -49,9 +49,9 @@ def test_several_arrays_are_encoded_as_one_by_one(rng: np.random.Generator, shap
 
 
 def test_16_bit_samples_are_rounded_and_clipped() -> None:
-    samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / 32768, 1.6 / 32768])
-    values = np.frombuffer(stream_port((9,), 0).encode(samples, "pcm16"), "<i2")
-    assert values.tolist() == [0, 16384, -32768, 32767, 32767, -32768, 0, 1, 2]
+    samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / 32768, 1.6 / 32768, 1e38])
+    values = np.frombuffer(stream_port((10,), 0).encode(samples, "pcm16"), "<i2")
+    assert values.tolist() == [0, 16384, -32768, 32767, 32767, -32768, 0, 1, 2, 32767]
 
 
 def test_only_sound_is_sent_as_16_bit_samples() -> None:
