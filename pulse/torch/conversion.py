@@ -145,7 +145,6 @@ class Conversion:
         self._branches = []
         onnx_export = self._export(opset)
         self._branches = onnx_export.branches
-        notes += onnx_export.notes
         read = read_onnx(
             onnx_export.proto,
             inputs=self._multiples_alone(onnx_export.proto),

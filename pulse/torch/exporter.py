@@ -1,11 +1,8 @@
-"""PyTorch's own exporters, in memory."""
+"""PyTorch's own exporter, in memory."""
 
 import contextlib
-import io
 import re
-import warnings
 from collections.abc import Generator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 from pulse.errors import InputError, LoadError
@@ -43,7 +40,6 @@ class Export(NamedTuple):
     """An exported file.
 
     proto     the file
-    notes     notes for the user
     trims     whether a slice drops a number of last frames that depends on the length
     tensors   initializers whose data is not in the file, by name
     branches  lines of the module's code whose conditions on lengths the example has decided
@@ -51,7 +47,6 @@ class Export(NamedTuple):
     """
 
     proto: ModelProto
-    notes: list[str]
     trims: bool
     tensors: Mapping[str, Array]
     branches: list[str]
@@ -81,14 +76,6 @@ class ExportRequest(NamedTuple):
     def run(self) -> Any:
         """Return the module's result for the example. Raises InputError: the module raises."""
         return run_example(self.torch, self.module, self.call, self.title)
-
-
-def export(request: ExportRequest) -> Export:
-    """Return the exported model. Raises LoadError: the exporter fails."""
-    result = _export(request) if find_spec("onnxscript") is not None else _trace(request)
-    _require_dynamic(result.proto, request.call, request.title)
-    result.proto.graph.name = request.title
-    return result
 
 
 @contextlib.contextmanager
@@ -211,8 +198,8 @@ def _mend_squeezes(proto: ModelProto) -> None:
             del node.input[1:]
 
 
-def _export(request: ExportRequest) -> Export:
-    """Export with the exporter that is based on torch.export."""
+def export(request: ExportRequest) -> Export:
+    """Return the exported model. Raises LoadError: the exporter fails."""
     torch, module, call, state = request.torch, request.module, request.call, request.state
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
 
@@ -261,7 +248,9 @@ def _export(request: ExportRequest) -> Export:
     proto = cast("ModelProto", onnx_program.model_proto)
     _mend_squeezes(proto)
     _require_real_weights(proto, module, request.title)
-    return Export(proto, [], functions.trims, tensors, conditions.lines, conditions.flips)
+    _require_dynamic(proto, call, request.title)
+    proto.graph.name = request.title
+    return Export(proto, functions.trims, tensors, conditions.lines, conditions.flips)
 
 
 def _require_real_weights(proto: ModelProto, module: Any, title: str) -> None:
@@ -276,35 +265,6 @@ def _require_real_weights(proto: ModelProto, module: Any, title: str) -> None:
         f"{title}: {listed} is complex, and ONNX has no complex numbers; keep it as pairs of real numbers, "
         "torch.view_as_real(value), and write torch.view_as_complex(self.pairs) where it is used"
     )
-
-
-def _trace(request: ExportRequest) -> Export:
-    """Export with the older exporter, which traces the example; also return its warnings."""
-    torch, call = request.torch, request.call
-    file = io.BytesIO()
-    positional, named = call.fill(torch, {})
-    with _failures_as_load_errors(call, request.title), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        torch.onnx.export(
-            request.module,
-            positional,
-            file,
-            kwargs=named or None,
-            input_names=_input_names(torch, call),
-            dynamic_axes=call.axes,
-            opset_version=request.opset,
-            dynamo=False,
-        )
-    notes = [
-        "onnxscript is not installed, so the older exporter was used; pip install onnxscript for the newer one, which "
-        "also notices loops over time that are written only for the example's length"
-    ]
-    notes += [
-        f"the exporter says that a length may be baked in: {plain_message(entry.message)}"
-        for entry in caught
-        if issubclass(entry.category, torch.jit.TracerWarning)
-    ]
-    return Export(ModelProto.FromString(file.getvalue()), notes, False, {}, [], {})
 
 
 @contextlib.contextmanager

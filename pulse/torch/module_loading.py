@@ -144,10 +144,11 @@ def _warn(title: str, notes: Sequence[str]) -> None:
 
 
 def import_torch() -> Any:
-    """Import PyTorch. Raises InputError: it is missing."""
-    if find_spec("torch") is None:
-        raise InputError(
-            "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX on a machine with PyTorch "
-            f"and {choose_wording('load the file with pulse.load', 'give that file')}"
-        )
+    """Import PyTorch. Raises InputError: it is missing, or onnxscript, with which it exports."""
+    for package, name in (("torch", "PyTorch"), ("onnxscript", "onnxscript")):
+        if find_spec(package) is None:
+            raise InputError(
+                f"a module needs {name}; pip install 'pulse-stream[torch]', or export to ONNX on a machine with "
+                f"PyTorch and {choose_wording('load the file with pulse.load', 'give that file')}"
+            )
     return import_module("torch")

@@ -1,6 +1,5 @@
 """A constant that an exporter writes for the example's length alone is found by running the module and the model."""
 
-import importlib.util
 import math
 import operator
 from collections.abc import Callable
@@ -11,22 +10,9 @@ import numpy as np
 import pytest
 
 import pulse
+from tests.pulse.torch.exporter import F, nn, torch
 
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-nn, F = torch.nn, torch.nn.functional
-needs_onnxscript = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
 T = {"x": {2: "T"}}
-
-
-@pytest.fixture
-def older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exporter that traces the example, and refuses little."""
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
-    )
 
 
 class FunctionModule(nn.Module):
@@ -92,7 +78,6 @@ class Demucs(nn.Module):
         return x[..., :length]
 
 
-@needs_onnxscript
 def test_demucs_differs_at_other_lengths() -> None:
     """``operator.index`` fixes its padding: 2e-6 at the end of a shorter input, and no more than 4,436 frames."""
     torch.manual_seed(0)
@@ -108,7 +93,6 @@ def test_demucs_differs_at_other_lengths() -> None:
         pulse.from_torch(module, example, {"mix": {2: "T"}}, lengths=[{"T": 8193}])
 
 
-@needs_onnxscript
 def test_a_branch_that_the_example_took_is_found() -> None:
     """The shapes do not show the branch; ``compare=False`` and lengths that are given let it pass."""
     module = FunctionModule(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
@@ -137,7 +121,6 @@ def sum_by_doubling(x: Any) -> Any:
     return x
 
 
-@needs_onnxscript
 def test_a_condition_that_longer_inputs_change_is_warned_of() -> None:
     """Not if the model refuses these lengths, as they exceed its table."""
     with pytest.warns(
@@ -154,7 +137,6 @@ def test_a_condition_that_longer_inputs_change_is_warned_of() -> None:
     pulse.from_torch(FunctionModule(within_table), torch.randn(1, 2, 20), T)
 
 
-@needs_onnxscript
 def test_the_lengths_of_two_symbols_are_both_varied() -> None:
     """Each is varied; a batch of any size, and sound with features that are a quarter as long."""
 
@@ -167,7 +149,6 @@ def test_the_lengths_of_two_symbols_are_both_varied() -> None:
     assert str(model.inputs["features"]) == "B,S,f32"
 
 
-@needs_onnxscript
 def test_integers_stay_within_the_example() -> None:
     """Tokens beyond the table would be refused by the module, at every length."""
 
@@ -190,7 +171,6 @@ def test_integers_stay_within_the_example() -> None:
     assert [str(fact) for fact in model.inputs.values()] == ["1,T,i64", "1,T,bool", "1,T,f32"]
 
 
-@needs_onnxscript
 def test_outputs_may_be_nested_missing_or_complex() -> None:
     """A dict, a tuple, None, complex numbers, a state that has no time."""
 
@@ -209,7 +189,6 @@ class Result:
     parts: Any
 
 
-@needs_onnxscript
 def test_outputs_may_be_dataclasses() -> None:
     """Fields name the outputs; a dataclass may be in a list of another one."""
 
@@ -223,17 +202,14 @@ def test_outputs_may_be_dataclasses() -> None:
     }
 
 
-@needs_onnxscript
 def test_without_dynamic_axes_shapes_are_those_of_the_example() -> None:
     """They are compared on the example alone; an exporter's mistake is found there too."""
     model = pulse.from_torch(nn.Linear(3, 4), torch.zeros(1, 3), {})
     assert str(model.inputs["input"]) == "1,3,f32"
 
 
-@pytest.mark.usefixtures("older_exporter")
-@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
-def test_a_state_that_the_tracer_has_fixed_is_found() -> None:
-    """The state after its run, instead of the one before; and the module has its own state again."""
+def test_a_module_that_differs_while_exported_is_found() -> None:
+    """The module counts one run too many while it is exported; afterwards it has its own state again."""
 
     class Counting(nn.Module):
         def __init__(self) -> None:
@@ -242,7 +218,7 @@ def test_a_state_that_the_tracer_has_fixed_is_found() -> None:
 
         def forward(self, x: Any) -> Any:
             self.runs.add_(1)
-            return x.mul_(self.runs)
+            return x.mul_(self.runs + torch.compiler.is_exporting())
 
     module, example = Counting(), torch.randn(1, 3, 20)
     before = example.clone()
@@ -255,7 +231,6 @@ def test_a_state_that_the_tracer_has_fixed_is_found() -> None:
     assert torch.equal(example, before)
 
 
-@needs_onnxscript
 def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
 
     class Running(nn.Module):
@@ -275,7 +250,6 @@ def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
     np.testing.assert_array_equal(next(iter(typed.run(x).values())), 2 * x)
 
 
-@needs_onnxscript
 @pytest.mark.parametrize(
     "draw",
     [
@@ -298,7 +272,6 @@ def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
     assert torch.equal(state, torch.get_rng_state())
 
 
-@needs_onnxscript
 def test_a_module_that_takes_no_longer_input_is_warned_of() -> None:
 
     class Placed(nn.Module):
@@ -315,11 +288,9 @@ def test_a_module_that_takes_no_longer_input_is_warned_of() -> None:
         pulse.from_torch(Placed(), torch.randn(1, 3, 20), T)
 
 
-@pytest.mark.usefixtures("older_exporter")
-@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
 def test_a_module_that_takes_no_other_length_needs_given_lengths() -> None:
     def forward(x: Any) -> Any:
-        if x.shape[-1] not in (20, 33):
+        if not torch.compiler.is_exporting() and x.shape[-1] not in (20, 33):
             raise ValueError("20 or 33 frames")
         return x * 2
 

@@ -1,6 +1,5 @@
 """PyTorch modules: streamed equals what PyTorch computes offline, and a length that is baked in is named."""
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,7 @@ import pulse
 from pulse.models import TypedModel
 from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import run_whole
-
-torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
-nn, F = torch.nn, torch.nn.functional
-needs_onnxscript = pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
-)
+from tests.pulse.torch.exporter import F, nn, torch
 
 
 class Convolutions(nn.Module):
@@ -99,13 +93,6 @@ class Unrolled(nn.Module):
         return torch.stack(frames, -1)
 
 
-class Scaled(nn.Module):
-    """A length as a Python number."""
-
-    def forward(self, x: Any) -> Any:
-        return x * int(x.shape[-1])
-
-
 class Averaged(nn.Module):
     """Two inputs of one length; a mean over time cannot stream."""
 
@@ -129,7 +116,6 @@ def assert_streams(module: Any, example: Any, dynamic: Any, long: Any) -> TypedM
     return typed
 
 
-@needs_onnxscript
 def test_convolutions_keep_names_and_modes() -> None:
     """The symbol keeps its name, the module its modes, the model the module's name."""
     module = seed_module(Convolutions).train()
@@ -143,13 +129,11 @@ def test_convolutions_keep_names_and_modes() -> None:
     assert (module.training, module.dropout.training, module.norm.training) == (True, True, False)
 
 
-@needs_onnxscript
 def test_a_recurrent_layer_streams_with_inputs_by_name() -> None:
     example = {"x": torch.randn(1, 10, 3)}
     assert_streams(seed_module(Recurrent), example, {"x": {1: "T"}}, [torch.randn(1, 37, 3)])
 
 
-@needs_onnxscript
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "shape", "axis", "frames"),
@@ -160,7 +144,6 @@ def test_larger_modules_stream(module: type[Any], shape: tuple[int, ...], axis: 
     assert_streams(seed_module(module), torch.randn(shape), {0: {axis: "T"}}, [torch.randn(long)])
 
 
-@needs_onnxscript
 def test_a_length_that_is_baked_in_is_named() -> None:
     with pytest.raises(
         pulse.LoadError, match=r"Unrolled: .* baked .* axis 2 of x \(T\) is fixed to 10; .*a loop over"
@@ -168,7 +151,6 @@ def test_a_length_that_is_baked_in_is_named() -> None:
         pulse.from_torch(Unrolled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
 
 
-@needs_onnxscript
 def test_a_second_export_gives_the_same_input() -> None:
     """Each export of a recurrent layer is as the first one."""
     for _ in range(2):
@@ -176,7 +158,6 @@ def test_a_second_export_gives_the_same_input() -> None:
         assert str(model.inputs["x"]) == "1,T,3,f32"
 
 
-@needs_onnxscript
 def test_a_refusal_names_the_line_of_the_module() -> None:
     examples = (torch.randn(1, 3, 10), torch.randn(1, 3, 10))
     model = pulse.from_torch(Averaged(), examples, {"left": {2: "T"}, "right": {2: "T"}})
@@ -184,7 +165,6 @@ def test_a_refusal_names_the_line_of_the_module() -> None:
         model.analyse().declutter().pulsify()
 
 
-@needs_onnxscript
 def test_errors_of_the_module_are_passed_on() -> None:
     class Broken(nn.Module):
         def forward(self, x: Any) -> Any:
@@ -194,26 +174,6 @@ def test_errors_of_the_module_are_passed_on() -> None:
         pulse.InputError, match="Broken does not run on the example: RuntimeError: no such layer"
     ):
         pulse.from_torch(Broken(), torch.randn(1, 3, 10), {"x": {2: "T"}})
-
-
-def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note says so, and the warnings of the exporter are shown."""
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
-    )
-    with pytest.warns(pulse.PulseWarning, match="the older exporter was used; pip install onnxscript"):
-        assert_streams(
-            seed_module(Convolutions), torch.randn(1, 3, 10), {"x": {2: "T"}}, [torch.randn(1, 3, 37)]
-        )
-    with (
-        pytest.warns(pulse.PulseWarning) as warned,
-        pytest.raises(
-            pulse.LoadError, match=r"Scaled: the exported model equals .* so PyTorch's exporter has baked"
-        ),
-    ):
-        pulse.from_torch(Scaled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
-    assert any("may be baked in" in str(entry.message) for entry in warned)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +226,9 @@ def test_examples_that_do_not_fit_are_refused(example: Any, dynamic: Any, words:
 def test_a_value_other_than_a_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(pulse.InputError, match=r"takes a torch\.nn\.Module, not int"):
         pulse.from_torch(3, torch.zeros(1))
-    monkeypatch.setattr(pulse.torch.module_loading, "find_spec", lambda name: None)
-    with pytest.raises(pulse.InputError, match="needs PyTorch; pip install"):
-        pulse.from_torch(3, torch.zeros(1))
+    for package, name in (("onnxscript", "onnxscript"), ("torch", "PyTorch")):
+        monkeypatch.setattr(
+            pulse.torch.module_loading, "find_spec", lambda name, missing=package: name != missing or None
+        )
+        with pytest.raises(pulse.InputError, match=f"a module needs {name}; pip install 'pulse-stream"):
+            pulse.from_torch(3, torch.zeros(1))
