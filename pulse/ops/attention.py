@@ -91,9 +91,8 @@ class BandedAttention(Op):
         if min(fact.rank for fact in inputs) < 2:
             raise FactError("queries, keys and values must be [..., T, channels]")
         if not q.dtype == k.dtype == v.dtype or not np.issubdtype(q.dtype, np.floating):
-            raise FactError(
-                f"queries, keys and values must be of one float type, got {', '.join(map(dtype_name, _types(inputs)))}"
-            )
+            types = ", ".join(dtype_name(fact.dtype) for fact in inputs)
+            raise FactError(f"queries, keys and values must be of one float type, got {types}")
         unify(q.shape[-1], k.shape[-1], "channels of queries and keys")
         unify(k.shape[-2], v.shape[-2], "frames of keys and values")
         frames = unify(q.shape[-2], k.shape[-2], "frames of queries and keys")
@@ -109,11 +108,13 @@ class BandedAttention(Op):
         """Return the bias of every pair of frames, [A..., frames, frames]."""
         before, after = max(0, self.back), max(0, -self.back)
         columns = frames + max(before, after + self.width)
-        wide = np.full((*self.bias.shape[:-2], frames, columns), -np.inf, self.bias.dtype)
-        *lead, row, column = wide.strides
-        band = as_strided(wide[..., after:], (*wide.shape[:-1], self.width), (*lead, row + column, column))
+        padded = np.full((*self.bias.shape[:-2], frames, columns), -np.inf, self.bias.dtype)
+        *lead, row, column = padded.strides
+        band = as_strided(
+            padded[..., after:], (*padded.shape[:-1], self.width), (*lead, row + column, column)
+        )
         band[...] = self.bias[..., np.arange(frames) % self.period, :]
-        return wide[..., before : before + frames]
+        return padded[..., before : before + frames]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         q, k, v = (x.astype(accumulator_type(x), copy=False) for x in inputs)
@@ -140,10 +141,6 @@ class BandedAttention(Op):
         return (
             f"back {self.back} ahead {self.ahead} period {self.period} scale {self.scale:g} bias {table:08x}"
         )
-
-
-def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
-    return [fact.dtype for fact in inputs]
 
 
 def weigh(scores: Array, v: Array, empty: float) -> Array:

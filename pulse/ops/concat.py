@@ -24,8 +24,8 @@ class Concat(Op):
     """
 
     axis: int
-    symbolic = True
-    copies = True
+    symbolic = copies = True
+    detail_format = "axis {axis}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         first = inputs[0]
@@ -83,6 +83,3 @@ class Concat(Op):
             tail=np.concatenate(tail, axis) if tail else None,
         )
         return Window(axis, ends=ends, source=source)
-
-    def detail(self) -> str:
-        return f"axis {self.axis}"

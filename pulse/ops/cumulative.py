@@ -51,9 +51,9 @@ class CumSum(Op):
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
         """Return the running sums and the total, continued from ``before``, in the dtype in which the oracle sums."""
-        wide = np.flip(x, self.axis) if self.reverse else x
-        wide = np.concatenate([before, wide.astype(accumulator_type(x))], self.axis)
-        running = np.cumsum(wide, self.axis, dtype=wide.dtype)
+        joined = np.flip(x, self.axis) if self.reverse else x
+        joined = np.concatenate([before, joined.astype(accumulator_type(x))], self.axis)
+        running = np.cumsum(joined, self.axis, dtype=joined.dtype)
         count = x.shape[self.axis]
         y = frames_at(running, self.axis, 0 if self.exclusive else 1, count + (0 if self.exclusive else 1))
         total = frames_at(running, self.axis, count, count + 1)

@@ -119,10 +119,6 @@ def _gelu(x: Array, tanh_form: float) -> Array:
     return 0.5 * x * (1 + _erf_like(x / math.sqrt(2)))
 
 
-def _symbolic_divide(x: Array, y: Array) -> Array:
-    return x // y
-
-
 def _pairwise(function: Callable[..., TDim]) -> Callable[..., Array]:
     def apply(*operands: Array) -> Array:
         on_dims = np.frompyfunc(lambda *dims: function(*(TDim.of(dim) for dim in dims)), len(operands), 1)
@@ -213,7 +209,7 @@ ELEMENTWISE: dict[str, FunctionEntry] = {
     "div": binary(
         _divide,
         OperatorNames("Div", "div", "Div RealDiv TruncateDiv", "DIV"),
-        symbolic=_symbolic_divide,
+        symbolic=np.floor_divide,
         ratio=Ratio.__truediv__,
         neutral=1,
         neutral_slots=(1,),

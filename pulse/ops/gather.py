@@ -29,8 +29,8 @@ class Gather(Op):
     """
 
     axis: int
-    symbolic = True
-    copies = True
+    symbolic = copies = True
+    detail_format = "axis {axis}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
@@ -72,6 +72,3 @@ class Gather(Op):
             return Pointwise((self.axis + index_axis,))
         assert x_axis is not None
         return Pointwise((x_axis if x_axis < self.axis else x_axis + inputs[1].rank - 1,))
-
-    def detail(self) -> str:
-        return f"axis {self.axis}"

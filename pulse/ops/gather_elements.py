@@ -36,6 +36,7 @@ class GatherElements(Op):
 
     axis: int
     copies = True
+    detail_format = "axis {axis}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
@@ -56,9 +57,6 @@ class GatherElements(Op):
         if [*axes] == [None, self.axis]:
             return Pointwise((self.axis,))
         return along_relation(inputs, axes, self.axis)
-
-    def detail(self) -> str:
-        return f"axis {self.axis}"
 
 
 @record

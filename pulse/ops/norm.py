@@ -33,6 +33,7 @@ class Softmax(Op):
     log: bool = False
     steps = SOFTMAX_STEPS
     normalises_scores = True
+    detail_format = "axis {axis}"
 
     @property
     def name(self) -> str:
@@ -69,9 +70,6 @@ class Softmax(Op):
             )
         return Pointwise((axis,))
 
-    def detail(self) -> str:
-        return f"axis {self.axis}"
-
 
 @record
 class LayerNorm(Op):
@@ -88,6 +86,7 @@ class LayerNorm(Op):
 
     axis: int
     epsilon: float = 1e-5
+    detail_format = "axis {axis} epsilon {epsilon:g}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x = inputs[0]
@@ -123,6 +122,3 @@ class LayerNorm(Op):
                 "normalise only the axes after time, or use running statistics",
             )
         return Pointwise((axis,))
-
-    def detail(self) -> str:
-        return f"axis {self.axis} epsilon {self.epsilon:g}"

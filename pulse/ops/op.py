@@ -52,6 +52,8 @@ class Op:
     """Whether attention normalises its scores with it, so that a model that has it may have attention."""
     truncates: ClassVar[bool] = False
     """Whether it rounds numbers towards 0 to integers; files that compute sizes in floats do this as the last step."""
+    detail_format: ClassVar[str] = ""
+    """The attributes that dumps show, as in ``axis {axis}``."""
 
     @property
     def name(self) -> str:
@@ -119,7 +121,7 @@ class Op:
 
     def detail(self) -> str:
         """Return the attributes, for dumps."""
-        return ""
+        return self.detail_format.format(**vars(self))
 
 
 @record

@@ -24,6 +24,7 @@ class CodeTable(Op):
 
     first: int
     steps = 0
+    detail_format = "from {first}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, table = inputs
@@ -40,6 +41,3 @@ class CodeTable(Op):
         if axes[1] is not None or axes[0] is None:
             return Whole("its table is a stream", "give the table as a constant")
         return Pointwise((axes[0],))
-
-    def detail(self) -> str:
-        return f"from {self.first}"

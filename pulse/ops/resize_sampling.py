@@ -47,9 +47,9 @@ def linear(distance: Array) -> Array:
 def cubic(distance: Array, a: float) -> Array:
     """Return the weight of a frame at a distance from a position, on the curves of Keys with coefficient ``a``."""
     x = np.abs(distance)
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+    inner = ((a + 2) * x - (a + 3)) * x * x + 1
+    outer = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0))
 
 
 @record

@@ -64,6 +64,7 @@ class ScatterND(Op):
 
     reduction: str = "none"
     steps = 0
+    detail_format = "{reduction}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices, updates = inputs
@@ -97,9 +98,6 @@ class ScatterND(Op):
             return Whole("updates do not stream on the axis on which the data stream", INDEX_ADVICE)
         return Pointwise((x_axis,))
 
-    def detail(self) -> str:
-        return self.reduction
-
 
 @record
 class ScatterElements(Op):
@@ -117,6 +115,7 @@ class ScatterElements(Op):
     axis: int
     reduction: str = "none"
     steps = 0
+    detail_format = "axis {axis} {reduction}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices, updates = inputs
@@ -142,6 +141,3 @@ class ScatterElements(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return along_relation(inputs, axes, self.axis)
-
-    def detail(self) -> str:
-        return f"axis {self.axis} {self.reduction}"

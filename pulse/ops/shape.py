@@ -98,10 +98,7 @@ class Reshape(Op):
     """
 
     shape: tuple[TDim, ...]
-    symbolic = True
-    copies = True
-    keeps_values = True
-    keeps_order = True
+    symbolic = copies = keeps_values = keeps_order = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -162,9 +159,7 @@ class Transpose(Op):
     """
 
     perm: tuple[int, ...]
-    symbolic = True
-    copies = True
-    keeps_values = True
+    symbolic = copies = keeps_values = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -198,10 +193,8 @@ class AddAxis(Op):
     """
 
     axis: int
-    symbolic = True
-    copies = True
-    keeps_values = True
-    keeps_order = True
+    symbolic = copies = keeps_values = keeps_order = True
+    detail_format = "axis {axis}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -217,9 +210,6 @@ class AddAxis(Op):
         assert axis is not None
         return Pointwise((axis + (axis >= self.axis),))
 
-    def detail(self) -> str:
-        return f"axis {self.axis}"
-
 
 @record
 class RemoveAxis(Op):
@@ -231,10 +221,8 @@ class RemoveAxis(Op):
     """
 
     axis: int
-    symbolic = True
-    copies = True
-    keeps_values = True
-    keeps_order = True
+    symbolic = copies = keeps_values = keeps_order = True
+    detail_format = "axis {axis}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -253,9 +241,6 @@ class RemoveAxis(Op):
             return Whole("it removes the time axis", "keep the time axis")
         return Pointwise((axis - (axis > self.axis),))
 
-    def detail(self) -> str:
-        return f"axis {self.axis}"
-
 
 @record
 class Expand(Op):
@@ -269,10 +254,7 @@ class Expand(Op):
     """
 
     shape: tuple[TDim, ...]
-    symbolic = True
-    copies = True
-    keeps_values = True
-    positional = True
+    symbolic = copies = keeps_values = positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -324,10 +306,7 @@ class Tile(Op):
     """
 
     repeats: tuple[TDim, ...]
-    symbolic = True
-    copies = True
-    keeps_values = True
-    positional = True
+    symbolic = copies = keeps_values = positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

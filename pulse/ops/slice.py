@@ -32,10 +32,7 @@ class Slice(Op):
     start: TDim
     end: TDim
     step: int = 1
-    symbolic = True
-    copies = True
-    keeps_values = True
-    positional = True
+    symbolic = copies = keeps_values = positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -106,8 +103,8 @@ class Decimate(Op):
     axis: int
     first: int
     step: int
-    copies = True
-    keeps_values = True
+    copies = keeps_values = True
+    detail_format = "axis {axis} {first}::{step}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -121,6 +118,3 @@ class Decimate(Op):
         if axis is not None and axis != self.axis:
             return Pointwise((axis,))
         return Window(self.axis, span=self.first + 1, stride=self.step, op=self)
-
-    def detail(self) -> str:
-        return f"axis {self.axis} {self.first}::{self.step}"

@@ -29,8 +29,8 @@ class Frames(Op):
     axis: int
     size: int
     hop: int
-    copies = True
-    keeps_values = True
+    copies = keeps_values = True
+    detail_format = "axis {axis} of {size} by {hop}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -55,6 +55,3 @@ class Frames(Op):
         if axis != self.axis:
             return Pointwise((axis + (axis > self.axis),))
         return Window(axis, span=self.size, stride=self.hop, op=self)
-
-    def detail(self) -> str:
-        return f"axis {self.axis} of {self.size} by {self.hop}"

@@ -29,6 +29,7 @@ class Delay(Stateful):
     overlap: int
     initial: Array
     copies = True
+    detail_format = "axis {axis} delay {delay} overlap {overlap}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -43,9 +44,6 @@ class Delay(Stateful):
         frames = x.shape[self.axis]
         state[0] = frames_at(buffer, self.axis, frames, buffer.shape[self.axis]).copy()
         return [frames_at(buffer, self.axis, 0, frames + self.overlap).copy()]
-
-    def detail(self) -> str:
-        return f"axis {self.axis} delay {self.delay} overlap {self.overlap}"
 
 
 @record
@@ -68,6 +66,7 @@ class LastFrames(Stateful):
     length: TDim
     fact: TypedFact
     copies = True
+    detail_format = "axis {axis} last {frames} of {length} delay {offset}"
 
     @property
     def awaits(self) -> tuple[int, TDim]:
@@ -86,6 +85,3 @@ class LastFrames(Stateful):
         size = buffer.shape[self.axis]
         state[0] = frames_at(buffer, self.axis, size - self.frames, size).copy()
         return [state[0].copy()]
-
-    def detail(self) -> str:
-        return f"axis {self.axis} last {self.frames} of {self.length} delay {self.offset}"

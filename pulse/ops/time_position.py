@@ -69,6 +69,7 @@ class Positions(Stateful):
     dtype: DType
     offset: int
     frames: int
+    detail_format = "{start} + j*{step_size}, offset {offset}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(self.dtype, (TDim.of(self.frames),))]
@@ -79,9 +80,6 @@ class Positions(Stateful):
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return Work.of_each(outputs[0])
-
-    def detail(self) -> str:
-        return f"{self.start} + j*{self.step_size}, offset {self.offset}"
 
 
 @record
@@ -104,6 +102,7 @@ class TableRows(Stateful):
     offset: int
     frames: int
     copies = True
+    detail_format = "axis {axis} from {start} step {step_size}, offset {offset}"
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [inputs[0].with_size(self.axis, self.frames)]
@@ -117,6 +116,3 @@ class TableRows(Stateful):
         y = np.take(table, np.where(inside, rows, 0), self.axis)
         y[(slice(None),) * self.axis + (~inside,)] = 0
         return [y]
-
-    def detail(self) -> str:
-        return f"axis {self.axis} from {self.start} step {self.step_size}, offset {self.offset}"
