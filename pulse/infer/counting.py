@@ -82,8 +82,8 @@ def iteration_count(
             raise NotUnrolledError
         if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
             raise NotUnrolledError
-        far = TDim.of(limit.reshape(()).item()) + part.shift - counter.start
-        counts.append(ceil_div(far, counter.step))
+        distance = TDim.of(limit.reshape(()).item()) + part.shift - counter.start
+        counts.append(ceil_div(distance, counter.step))
     if not counts:
         raise NotUnrolledError
     return simplest_max(reduce(simplest_min, counts), TDim.of(0))

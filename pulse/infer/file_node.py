@@ -32,6 +32,11 @@ class FileNode:
         """Return a LoadError that names the node."""
         return LoadError(f"{self.wire_name} ({self.op_type}): {message}")
 
+    def require(self, condition: object, message: str) -> None:
+        """Raise LoadError with the node's name unless a condition is true."""
+        if not condition:
+            raise self.error(message)
+
     def has(self, slot: int) -> bool:
         """Return whether an optional input is present."""
         return slot < len(self.inputs) and self.inputs[slot] is not None

@@ -95,7 +95,7 @@ def input_facts(
     unknown = sorted({*shapes, *(constants or {})} - set(declared))
     if unknown:
         raise LoadError(
-            f"no input is called {', '.join(unknown)}; the inputs are {', '.join(declared) or 'none'}"
+            f"unknown input {', '.join(map(repr, unknown))}; choose one of {', '.join(declared) or 'none'}"
         )
     fixed: Fixed = {}
     arrays = {

@@ -60,9 +60,9 @@ def pad_of_dilation(node: NodeContext, x: OutletId) -> OutletId:
     differences = [pad - crop for pad, crop in zip(pads, crops)]
     ends = [NO_PAD, *zip(differences[::2], differences[1::2])]
     ends += [NO_PAD] * (rank - len(ends))
-    more = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
-    if any(pair != NO_PAD for pair in more):
-        x = node.wire(Pad(more), [x], "padded")
+    pads = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
+    if any(pair != NO_PAD for pair in pads):
+        x = node.wire(Pad(pads), [x], "padded")
     for axis, (before, after) in enumerate(ends):
         if before.prove_ge(0).no or after.prove_ge(0).no:
             size = node.graph.fact(x).shape[axis]

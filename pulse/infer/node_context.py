@@ -216,6 +216,13 @@ class NodeContext(FileNode):
         floor = self.apply("max", x, low, suffix=f"{suffix or 'clip'}.floor")
         return self.apply("min", floor, high, suffix=suffix)
 
+    def condition(self, x: OutletId, by_rows: bool) -> OutletId:
+        """Return the first input, which chooses elements of x; ``by_rows``: of one axis, it chooses its rows."""
+        shape, rank = self.fact(0).shape, self.graph.fact(x).rank
+        if not by_rows or len(shape) != 1 or rank <= 1:
+            return self.input(0)
+        return self.wire(Reshape((*shape, *(TDim.of(1),) * (rank - 1))), [self.input(0)], "rows")
+
     def complex_part(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
         """Return the real (0) or imaginary (1) part of a wire whose last axis has the two."""
         return self.entry(x, self.graph.fact(x).rank - 1, part, f"part{part}" if suffix is None else suffix)

@@ -60,7 +60,7 @@ def dump_tensor(value: Array, name: str) -> bytes:
 
 
 def load_tensor(data: bytes, name: str) -> Array:
-    """Return the tensor of a file. Raises LoadError: it is none, or its sizes contradict its length."""
+    """Return the tensor of a file. Raises LoadError: it is not a tensor file, or its sizes contradict its length."""
     if len(data) < HEADER.size:
         raise LoadError(
             f"{name}: {len(data)} bytes are not a .dat file, whose header has {HEADER.size}; write it again"

@@ -51,8 +51,7 @@ def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
         return {"auto_pad": "VALID"}
     if padding == "SAME":
         return {"auto_pad": "SAME_UPPER"}
-    if padding != "EXPLICIT":
-        raise node.error(f"padding {padding!r} is not supported")
+    node.require(padding == "EXPLICIT", f"padding {padding!r} is not supported")
     paddings = node.integer_list("explicit_paddings")
     if len(paddings) != 2 * rank:
         raise node.error(

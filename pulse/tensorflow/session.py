@@ -112,9 +112,7 @@ class Session:
         signature_name = signature or default_signature(self._signatures)
         if signature_name not in self._signatures:
             names = ", ".join(self._signatures) or "none"
-            raise InputError(
-                f"{self._title}: no signature is called {signature_name!r}; the signatures are {names}"
-            )
+            raise InputError(f"{self._title}: unknown signature {signature_name!r}; choose one of {names}")
         sides = self._signatures[signature_name]
         differences = {
             "missing": sides.inputs.keys() - inputs.keys(),

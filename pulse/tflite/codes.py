@@ -32,8 +32,7 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 def fused_activation(node: TfliteNode) -> int:
     """Return the number of the fused activation. Raises LoadError: it is not supported."""
     code = node.integer("FusedActivationFunction", NONE)
-    if code not in range(5):
-        raise node.error(f"fused activation {code} is not supported")
+    node.require(code in range(5), f"fused activation {code} is not supported")
     return code
 
 
@@ -287,7 +286,9 @@ def round_to_zero_point(y: Array, scale: np.float32, zero: np.float32) -> Array:
     return np.trunc(y / scale)
 
 
-def tabulate_codes(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
+def function_codes_table(
+    node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction
+) -> Array:
     """Return the output's ``code - zero`` for each code of the input, from the smallest one on.
 
     The function's values are f32.

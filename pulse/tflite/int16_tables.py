@@ -69,8 +69,8 @@ def _tanh(x: IntegerArray) -> IntegerArray:
     bits = _SHIFT - 1
     y = _interpolate(np.abs(x), bits, ((1 << 16) - 1) << bits)
     half = 1 << (14 + _SHIFT)
-    more = 1 << (_SHIFT - 2)
-    return np.where(x >= 0, y - half + more, half - y + more - 1) >> bits
+    rounding = 1 << (_SHIFT - 2)
+    return np.where(x >= 0, y - half + rounding, half - y + rounding - 1) >> bits
 
 
 def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: float) -> Array:

@@ -17,7 +17,7 @@ def write_cum_sum(w: OperationWriter) -> Name:
 @reads("tract_core_cumsum", parameters="input axis exclusive=False reverse=False")
 def read_cum_sum(node: NodeReader) -> NnefWire:
     x = node.wire("input")
-    return add_cum_sum(node, x, node.axis("axis", x.rank), node.truth("exclusive"), node.truth("reverse"))
+    return add_cum_sum(node, x, node.axis("axis", x.rank), node.boolean("exclusive"), node.boolean("reverse"))
 
 
 def add_cum_sum(

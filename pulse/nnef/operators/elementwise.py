@@ -58,7 +58,7 @@ def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
         last = index == len(bits)
         total = w.emit("add", total, total, suffix="" if last and bit == "0" else f"double{index}")
         if bit == "1":
-            total = w.emit("add", total, x, suffix="" if last else f"more{index}")
+            total = w.emit("add", total, x, suffix="" if last else f"plus{index}")
     return total
 
 
@@ -83,9 +83,7 @@ def write_mean(w: OperationWriter) -> Name:
     return w.apply("div", total, len(w.inputs))
 
 
-@writes("Reciprocal")
-def write_reciprocal(w: OperationWriter) -> Name:
-    return w.apply("div", 1, w.x())
+writes("Reciprocal")(lambda w: w.apply("div", 1, w.x()))
 
 
 @writes("Mod")
@@ -144,7 +142,7 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
     scaled = x if divisor == 1 else w.apply("div", x, divisor, suffix="scaled")
     half = w.emit("tanh", w.apply("mul", scaled, 0.5, suffix="halved"), suffix="half")
     twice, rest = w.emit("add", half, half, suffix="twice"), w.apply("sub", 1, half, suffix="rest")
-    direct = w.apply("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="far")
+    direct = w.apply("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="direct")
     small = w.apply("gt", scaled, -0.7, suffix="small")
     grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), direct, suffix="grown")
     curve, below = w.apply("mul", grown, scale, suffix="curve"), w.apply("lt", x, 0, suffix="below")
@@ -180,7 +178,7 @@ def write_tanh(w: OperationWriter) -> Name:
     power = w.emit("exp", w.emit("neg", twice, suffix="neg"), suffix="exp")
     rest, sum = w.apply("sub", 1, power, suffix="rest"), w.apply("add", 1, power, suffix="sum")
     quotient = w.emit("div", rest, sum, suffix="quotient")
-    by_exponentials = w.emit("mul", w.emit("sign", x, suffix="sign"), quotient, suffix="far")
+    by_exponentials = w.emit("mul", w.emit("sign", x, suffix="sign"), quotient, suffix="by_exponentials")
     near = w.apply("lt", size, 0.5, suffix="near")
     return w.emit("select", near, w.emit("tanh", x, suffix="small"), by_exponentials)
 
@@ -216,9 +214,7 @@ def _hard_sigmoid(w: OperationWriter, alpha: float, beta: float, suffix: str) ->
     return w.apply("min", w.apply("max", line, 0, suffix="low"), 1, suffix=suffix)
 
 
-@writes("HardSwish")
-def write_hard_swish(w: OperationWriter) -> Name:
-    return w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate"))
+writes("HardSwish")(lambda w: w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate")))
 
 
 TYPE_NAMES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
@@ -257,9 +253,7 @@ def read_unary(node: NodeReader) -> NnefWire:
     return node.apply(UNARY[node.operator], x)
 
 
-@reads("not", parameters="x")
-def read_not(node: NodeReader) -> NnefWire:
-    return node.apply("Not", node.wire("x"), dtype=BOOL)
+reads("not", parameters="x")(lambda node: node.apply("Not", node.wire("x"), dtype=BOOL))
 
 
 @reads("round", parameters="x")
@@ -272,9 +266,7 @@ def read_round(node: NodeReader) -> NnefWire:
     )
 
 
-@reads("tract_core_is_nan", parameters="x")
-def read_nan(node: NodeReader) -> NnefWire:
-    return node.apply("IsNaN", node.wire("x", F32), dtype=BOOL)
+reads("tract_core_is_nan", parameters="x")(lambda node: node.apply("IsNaN", node.wire("x", F32), dtype=BOOL))
 
 
 @reads("tract_core_silu", parameters="x")

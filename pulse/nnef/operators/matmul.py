@@ -36,7 +36,7 @@ def read_matmul(node: NodeReader) -> NnefWire:
         x = node.wire(name)
         if x.rank < 2:
             raise node.error(f"{name} has {count_of(x.rank, 'axis', 'axes')}; a matrix has at least two")
-        if node.truth(f"transpose{name}"):
+        if node.boolean(f"transpose{name}"):
             axes = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
             x = node.add(
                 "Transpose", [x], x.dtype, [x.sizes[axis] for axis in axes], f"{name}.transposed", perm=axes

@@ -104,7 +104,7 @@ def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
 @reads("box", parameters=f"input size {WINDOW} normalize=False")
 def read_box(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
-    if node.truth("normalize"):
+    if node.boolean("normalize"):
         return _average(node, x, window, border == "constant")
     mean = _average(node, x, window, True, "mean")
     return node.apply("Mul", mean, prod(window["kernel_shape"]))

@@ -96,7 +96,7 @@ def _reduce(node: NodeReader, op_type: str, x: NnefWire, suffix: str = "") -> Nn
 
 @reads("sum_reduce", parameters="input axes normalize=False")
 def read_sum(node: NodeReader) -> NnefWire:
-    return _reduce(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
+    return _reduce(node, "ReduceMean" if node.boolean("normalize") else "ReduceSum", node.wire("input"))
 
 
 @reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", parameters="input axes")
@@ -105,7 +105,7 @@ def read_reduce(node: NodeReader) -> NnefWire:
 
 
 @reads(*BOOL_REDUCTIONS, parameters="input axes")
-def read_truths(node: NodeReader) -> NnefWire:
+def read_boolean_reduction(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     number = _reduce(node, BOOL_REDUCTIONS[node.operator], node.cast(x, I64, "numbers"), "extreme")
     return node.cast(number, x.dtype)

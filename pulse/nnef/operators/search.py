@@ -29,7 +29,7 @@ def read_top(node: NodeReader) -> tuple[NnefWire, NnefWire]:
         x.dtype,
         sizes,
         axis=axis,
-        largest=int(node.truth("largest")),
+        largest=int(node.boolean("largest")),
     )
     indices = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
     node.graph.nodes[-1].output.append(indices)

@@ -56,9 +56,7 @@ def write_expand(w: OperationWriter) -> Name:
     )
 
 
-@writes("Tile")
-def write_tile(w: OperationWriter) -> Name:
-    return _tile(w, w.x(), w.integers(1, "repeats"))
+writes("Tile")(lambda w: _tile(w, w.x(), w.integers(1, "repeats")))
 
 
 def _tile(w: OperationWriter, x: Name, repeats: list[int]) -> Name:

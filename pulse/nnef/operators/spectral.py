@@ -17,7 +17,7 @@ def _complex_input(node: NodeReader) -> NnefWire:
 @reads("tract_core_fft", parameters="input axis inverse=False")
 def read_transform(node: NodeReader) -> NnefWire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
-    x, inverse = _complex_input(node), node.truth("inverse")
+    x, inverse = _complex_input(node), node.boolean("inverse")
     axis = node.axis("axis", x.rank - 1)
     transform = node.apply("DFT", x, suffix="scaled" if inverse else "", axis=axis, inverse=int(inverse))
     if not inverse:

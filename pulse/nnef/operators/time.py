@@ -51,5 +51,5 @@ def read_cum_sum_stream(node: NodeReader) -> NnefWire:
     x, skip = node.wire("input"), node.integer("skip")
     axis = node.axis("axis", x.rank)
     inner = node.slice_axis(x, axis, skip, None, "stream") if skip else x
-    total = add_cum_sum(node, inner, axis, node.truth("exclusive"), False, "sum" if skip else "")
+    total = add_cum_sum(node, inner, axis, node.boolean("exclusive"), False, "sum" if skip else "")
     return node.pad_axis(total, axis, skip, 0) if skip else total

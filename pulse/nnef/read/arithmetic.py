@@ -27,7 +27,7 @@ def apply_operator(left: Any, sign: str, right: Any) -> NnefValue:
         return left in right
     if sign in ("&&", "||"):
         if not isinstance(left, bool) or not isinstance(right, bool):
-            raise TypeError("truths are expected")
+            raise TypeError("expected booleans")
         return left and right if sign == "&&" else left or right
     if sign == "*" and _repeated_length(left, right) > MAX_LIST_ITEMS:
         raise ValueError(f"a list is longer than {MAX_LIST_ITEMS}")

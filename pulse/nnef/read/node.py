@@ -148,11 +148,11 @@ class NodeReader:
     # arguments
 
     def wire(self, name: str, like: DType | None = None) -> NnefWire:
-        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError: it is neither."""
+        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError: it is something else."""
         return self.as_wire(self.arguments[name], name, like)
 
     def as_wire(self, value: NnefValue, name: str, like: DType | None = None) -> NnefWire:
-        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError: it is neither."""
+        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError: another value."""
         if isinstance(value, NnefWire):
             return value
         length, depth = value, 0
@@ -223,8 +223,8 @@ class NodeReader:
             raise self.error(f"{name} must be a number")
         return float(value)
 
-    def truth(self, name: str) -> bool:
-        """Return a boolean argument. Raises LoadError: it is none."""
+    def boolean(self, name: str) -> bool:
+        """Return a boolean argument. Raises LoadError: the argument is not a boolean."""
         value = self.arguments[name]
         if not isinstance(value, bool):
             raise self.error(f"{name} must be true or false")

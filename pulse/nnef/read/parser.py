@@ -144,16 +144,13 @@ class _Parser:
         self._require("graph")
         name = self._word()
         self._require("(")
-        inputs = self._names()
+        inputs = tuple(self._items(self._word, ")"))
         self._require("->")
         self._require("(")
-        outputs = self._names()
+        outputs = tuple(self._items(self._word, ")"))
         body = self._body()
         self.end()
         return Document(name, inputs, outputs, body, fragments, tuple(extensions), version)
-
-    def _names(self) -> tuple[str, ...]:
-        return tuple(self._items(self._word, ")"))
 
     def fragments(self) -> tuple[Fragment, ...]:
         fragments: list[Fragment] = []
@@ -188,11 +185,7 @@ class _Parser:
     def _type(self) -> str:
         """Return a type as text; it is not checked."""
         if self._take_if("("):
-            parts = [self._type()]
-            while self._take_if(","):
-                parts.append(self._type())
-            self._require(")")
-            name = f"({', '.join(parts)})"
+            name = f"({', '.join(self._items(self._type, ')'))})"
         elif self._take_if("tensor"):
             self._require("<")
             inner = "" if self._is_next(">") else self._plain_type()
@@ -224,13 +217,10 @@ class _Parser:
         return tuple(assignments)
 
     def _targets(self) -> AssignmentTarget:
-        first = self._target()
-        if not self._is_next(","):
-            return first
-        targets = [first]
+        targets = [self._target()]
         while self._take_if(","):
             targets.append(self._target())
-        return tuple(targets)
+        return targets[0] if len(targets) == 1 else tuple(targets)
 
     def _target(self) -> AssignmentTarget:
         self._enter()

@@ -31,7 +31,7 @@ class Position:
         return f"{self.title}, line {self.line}"
 
     def part(self, name: int | str) -> "Position":
-        """Return the position of an operand or an argument, whose results are called after it."""
+        """Return the position of an operand or an argument, whose results are named after it."""
         targets = (f"{self.targets[0]}.{name}",) if self.targets else ()
         return replace(self, targets=targets)
 

@@ -41,8 +41,7 @@ class Scores:
         """Return the scores that an attribute chooses. Raises LoadError: it has another value."""
         mode = node.integer("qk_matmul_output_mode", 0)
         outputs = (self.product, self.capped, self.masked, self.weights)
-        if not 0 <= mode < len(outputs):
-            raise node.error(f"qk_matmul_output_mode {mode} is not one of 0 to 3")
+        node.require(0 <= mode < len(outputs), f"qk_matmul_output_mode {mode} is not one of 0 to 3")
         return outputs[mode]
 
 

@@ -38,8 +38,7 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
             "state_window is not supported; omit it; present_state is then the state after the last frame"
         )
     rule = node.text("update_rule", "gated_delta")
-    if rule not in RULES:
-        raise node.error(f"update_rule {rule!r} is not supported; use {', '.join(RULES)}")
+    node.require(rule in RULES, f"update_rule {rule!r} is not supported; use {', '.join(RULES)}")
     for name, slot in (("decay", DECAY), ("beta", BETA)):
         if name in RULES[rule] and not node.has(slot):
             raise node.error(f"update_rule {rule} needs the input {name}")

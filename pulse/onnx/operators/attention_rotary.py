@@ -16,8 +16,7 @@ from pulse.support.wording import count_of
 def rotary_embedding(node: NodeContext) -> OutletId:
     """Rotate pairs of channels by the angle of their frame: halves of each head, or neighbours (interleaved)."""
     x, shape = node.input(0), node.fact(0).shape
-    if len(shape) not in (3, 4):
-        raise node.error(f"{node.fact(0)} must have 3 or 4 axes")
+    node.require(len(shape) in (3, 4), f"{node.fact(0)} must have 3 or 4 axes")
     flat = len(shape) == 3
     if flat:
         heads = TDim.of(node.divisor("num_heads", node.fact(0).shape[2], "channels of its input"))
@@ -47,8 +46,7 @@ def _angles(node: NodeContext, slot: int, half: int, heads: int) -> OutletId:
         else node.input(slot)
     )
     fact = node.graph.fact(angles)
-    if fact.rank != 3:
-        raise node.error(f"its {name} {fact} must have 3 axes, or 2 and positions")
+    node.require(fact.rank == 3, f"its {name} {fact} must have 3 axes, or 2 and positions")
     unify(fact.shape[2], TDim.of(half), f"{node.wire_name} (RotaryEmbedding): its {name}")
     return node.wire(AddAxis(heads), [angles], f"{name}_heads")
 

@@ -9,7 +9,6 @@ from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, Si
 from pulse.infer.rules import EVERY_INPUT
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.registry import onnx_op, rule
-from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
 
@@ -18,8 +17,7 @@ from pulse.ops.concat import Concat
 def concat(node: NodeContext) -> OutletId:
     """Join tensors."""
     inputs = node.given_inputs()
-    if not inputs:
-        raise node.error("it has no inputs; it needs at least one")
+    node.require(inputs, "it has no inputs; it needs at least one")
     axis = node.axis(node.integer("axis"), node.graph.fact(inputs[0]).rank)
     return inputs[0] if len(inputs) == 1 else node.wire(Concat(axis), inputs)
 
@@ -38,7 +36,4 @@ def infer_concat(node: InferenceNode) -> Iterator[FactRelation]:
             yield SameSize([Axis(wire, axis) for wire in (*parts, y)])
 
 
-@writes(Concat)
-def write_concat(w: NodeWriter, op: Concat) -> str:
-    """Write tensors side by side."""
-    return w.emit("Concat", w.inputs, axis=op.axis)
+writes(Concat)(lambda w, op: w.emit("Concat", w.inputs, axis=op.axis))

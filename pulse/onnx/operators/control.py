@@ -29,8 +29,7 @@ def if_(node: NodeContext) -> Sequence[OutletId]:
     """Wire the branch that the condition selects; both and a choice between them if it is not constant."""
     condition = node.as_scalar(node.input(0), "condition")
     fact = node.graph.fact(condition)
-    if fact.dtype != np.bool_:
-        raise node.error(f"its condition must be bool, got {dtype_name(fact.dtype)}")
+    node.require(fact.dtype == np.bool_, f"its condition must be bool, got {dtype_name(fact.dtype)}")
     if fact.value is not None and not is_symbolic(fact.value):
         results = zip(node.outputs, _branch(node, bool(fact.value)))
         return [node.with_name(name).name_result(outlet) for name, outlet in results if name]

@@ -22,8 +22,7 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 def auto_pad(node: NodeContext) -> str:
     """Return the padding rule. Raises LoadError: it is unknown."""
     rule = node.text("auto_pad", "NOTSET") or "NOTSET"
-    if rule not in AUTO_PADS:
-        raise node.error(f"auto_pad {rule!r} is not supported")
+    node.require(rule in AUTO_PADS, f"auto_pad {rule!r} is not supported")
     return rule
 
 
@@ -78,11 +77,9 @@ def _kernel(node: NodeContext) -> tuple[int, ...]:
     x, w = node.fact(0), node.fact(1)
     if w.rank < 3 or x.rank != w.rank:
         raise node.error(f"x ({x}) and the kernel ({w}) need the same rank, of at least 3")
-    if not all(dim.is_const for dim in w.shape):
-        raise node.error(f"the kernel's shape {w} must be constant")
+    node.require(all(dim.is_const for dim in w.shape), f"the kernel's shape {w} must be constant")
     kernel = tuple(int(dim) for dim in w.shape[2:])
-    if 0 in kernel or int(w.shape[0]) == 0:
-        raise node.error(f"the kernel {w} is empty; export the model again")
+    node.require(0 not in kernel and int(w.shape[0]) != 0, f"the kernel {w} is empty; export the model again")
     if "kernel_shape" in node.attributes and node.integer_list("kernel_shape") != kernel:
         raise node.error(f"kernel_shape {node.attributes['kernel_shape']} differs from the kernel {w}")
     return kernel
@@ -178,10 +175,7 @@ def pads_of(pads: Pads) -> list[int]:
     return [int(pair[side]) for side in (0, 1) for pair in pads]
 
 
-@writes(Conv)
-def write_conv(w: NodeWriter, op: Conv) -> str:
-    """Write Conv, whose padded frames are explicit."""
-    return w.emit("Conv", w.inputs, **_attributes(w, op))
+writes(Conv)(lambda w, op: w.emit("Conv", w.inputs, **_attributes(w, op)))
 
 
 @writes(ConvTranspose)

@@ -25,14 +25,12 @@ def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
     """
     x, w = node.fact(0), node.fact(1)
     name = node.text("activation", "none")
-    if name not in ACTIVATIONS:
-        raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
+    node.require(name in ACTIVATIONS, f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
     for attribute, value in REQUIRED.items():
         if node.integer(attribute, value) != value:
             raise node.error(f"attribute {attribute} is not supported; leave it at {value}")
     dilation = node.integer("dilation", 1)
-    if dilation < 1:
-        raise node.error(f"attribute dilation is {dilation}; it must be 1 or more")
+    node.require(dilation >= 1, f"attribute dilation is {dilation}; it must be 1 or more")
     if x.rank != 3 or w.rank != 3 or not (w.shape[0].is_const and w.shape[2].is_const):
         raise node.error(f"x ({x}) and the kernel ({w}) must have 3 axes, the kernel of constant size")
     channels, past = int(w.shape[0]), (int(w.shape[2]) - 1) * dilation

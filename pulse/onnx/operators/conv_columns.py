@@ -27,8 +27,7 @@ from pulse.support.wording import count_of
 def col2im(node: NodeContext) -> OutletId:
     """Sum columns [N, C * block, L] where their blocks overlap in an image [N, C, image]."""
     x = node.fact(0)
-    if x.rank != 3:
-        raise node.error(f"{x} must have 3 axes")
+    node.require(x.rank == 3, f"{x} must have 3 axes")
     image, block = node.dims(1, "image_shape"), node.integers(2, "block_shape")
     rank = len(block)
     if len(image) != rank or rank == 0:

@@ -58,7 +58,6 @@ def _activate(node: NodeContext, y: OutletId, parameters: Mapping[str, float]) -
     name = node.text("activation", "")
     if not name:
         return node.name_result(y)
-    if name not in PARAMETERS:
-        raise node.error(f"activation {name!r} is not supported; use {', '.join(PARAMETERS)}")
+    node.require(name in PARAMETERS, f"activation {name!r} is not supported; use {', '.join(PARAMETERS)}")
     part = replace(node, op_type=name, opset=BOUND_OPSET, attributes=parameters, inputs=(y,))
     return node.name_result(wire_node(TRANSLATORS[name], part)[0])

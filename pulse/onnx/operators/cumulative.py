@@ -52,8 +52,8 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
         pads = [NO_PAD] * node.fact(0).rank
         pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
         first = frames if reverse else 0
-        wide = node.wire(Pad(tuple(pads), fill=one), [outlet], f"{name}_wide")
-        return node.wire(Slice(axis, TDim.of(first), TDim.of(first + size)), [wide], name)
+        padded = node.wire(Pad(tuple(pads), fill=one), [outlet], f"{name}_wide")
+        return node.wire(Slice(axis, TDim.of(first), TDim.of(first + size)), [padded], name)
 
     if node.flag("exclusive") and size:
         x = shift(x, 1, "before")
@@ -68,8 +68,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
 def cum_sum(node: NodeContext) -> OutletId:
     """Wire running sums along a constant axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
-    if dtype_name(node.fact(0).dtype) == "bool":
-        raise node.error("sums of bool are not defined; cast it to numbers")
+    node.require(dtype_name(node.fact(0).dtype) != "bool", "sums of bool are not defined; cast it to numbers")
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
 
 

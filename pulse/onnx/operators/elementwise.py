@@ -208,13 +208,13 @@ COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "gelu": _gelu,
     "swish": _swish,
     "mish": _mish,
-    "fmod": lambda w, op: w.emit("Mod", w.inputs, fmod=1),
+    "fmod": lambda w, _: w.emit("Mod", w.inputs, fmod=1),
     "mod": _mod,
     "sum": _sum,
     "mean": _sum,
     "prelu": _prelu,
     "relu": _relu,
-    "mul_round": lambda w, op: w.emit("Round", [w.emit("Mul", w.inputs, "product")]),
+    "mul_round": lambda w, _: w.emit("Round", [w.emit("Mul", w.inputs, "product")]),
     "round_within": _round_within,
     "shift_left": _shift,
     "shift_right": _shift,
@@ -228,8 +228,7 @@ SHIFTS = {"LEFT": "shift_left", "RIGHT": "shift_right"}
 def bit_shift(node: NodeContext) -> OutletId:
     """Shift bits to higher or lower places."""
     direction = node.text("direction")
-    if direction not in SHIFTS:
-        raise node.error(f"direction {direction!r} is not supported; use LEFT or RIGHT")
+    node.require(direction in SHIFTS, f"direction {direction!r} is not supported; use LEFT or RIGHT")
     return node.apply(SHIFTS[direction], node.input(0), node.input(1))
 
 

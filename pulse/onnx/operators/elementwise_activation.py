@@ -62,8 +62,7 @@ def quick_gelu(node: NodeContext) -> OutletId:
 def gelu(node: NodeContext) -> OutletId:
     """Wire gelu, exact or by tanh."""
     approximate = node.text("approximate", "none")
-    if approximate not in ("none", "tanh"):
-        raise node.error(f"approximate {approximate!r} is not supported")
+    node.require(approximate in ("none", "tanh"), f"approximate {approximate!r} is not supported")
     return node.apply("gelu", node.input(0), params=(float(approximate == "tanh"),))
 
 

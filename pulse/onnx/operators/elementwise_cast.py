@@ -11,7 +11,6 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.tensors import onnx_dtype
-from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_within import RangeCheck
@@ -87,13 +86,5 @@ def infer_cast_like(node: InferenceNode) -> Iterator[FactRelation]:
     yield SameShape([node.input(0), node.output])
 
 
-@writes(Cast)
-def write_cast(w: NodeWriter, op: Cast) -> str:
-    """Cast to a type."""
-    return w.cast(w.inputs[0], op.dtype)
-
-
-@writes(RangeCheck)
-def write_range_check(w: NodeWriter, op: RangeCheck) -> str:
-    """Return the wire unchanged."""
-    return w.inputs[0]
+writes(Cast)(lambda w, op: w.cast(w.inputs[0], op.dtype))
+writes(RangeCheck)(lambda w, _: w.inputs[0])

@@ -14,7 +14,6 @@ from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.registry import onnx_op, rule
-from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather import Gather
@@ -157,19 +156,6 @@ def infer_gather_elements(node: InferenceNode) -> Iterator[FactRelation]:
     yield SameShape([indices, y])
 
 
-@writes(Gather)
-def write_gather(w: NodeWriter, op: Gather) -> str:
-    """Write a lookup of entries of an axis."""
-    return w.emit("Gather", w.inputs, axis=op.axis)
-
-
-@writes(GatherElements)
-def write_gather_elements(w: NodeWriter, op: GatherElements) -> str:
-    """Write a lookup with an index for each element."""
-    return w.emit("GatherElements", w.inputs, axis=op.axis)
-
-
-@writes(GatherBatches)
-def write_gather_batches(w: NodeWriter, op: GatherBatches) -> str:
-    """Write a lookup with an index for each slice; its operator takes i64."""
-    return w.emit("GatherND", w.inputs, batch_dims=op.batch)
+writes(Gather)(lambda w, op: w.emit("Gather", w.inputs, axis=op.axis))
+writes(GatherElements)(lambda w, op: w.emit("GatherElements", w.inputs, axis=op.axis))
+writes(GatherBatches)(lambda w, op: w.emit("GatherND", w.inputs, batch_dims=op.batch))

@@ -172,16 +172,16 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
             return part([*place, 0], final)
         count, stack_axis = indices.starts.shape[depth], axis + (indices.axis < depth)
         label = "_".join(map(str, place))
-        wide = [
+        rows = [
             node.wire(
                 AddAxis(stack_axis),
                 [part([*place, i], False)],
-                "" if final and count == 1 else f"wide{label}_{i}",
+                "" if final and count == 1 else f"row{label}_{i}",
             )
             for i in range(count)
         ]
         return (
-            wide[0] if count == 1 else node.wire(Concat(stack_axis), wide, "" if final else f"stack{label}")
+            rows[0] if count == 1 else node.wire(Concat(stack_axis), rows, "" if final else f"stack{label}")
         )
 
     return part([], True)

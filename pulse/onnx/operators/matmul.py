@@ -9,7 +9,6 @@ from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.registry import onnx_op, rule
-from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose, matrix_transpose
@@ -109,7 +108,4 @@ def relate_matrices(node: InferenceNode, across: bool, down: bool) -> Iterator[F
     yield SameSize([Axis(b, 0 if down else 1), Axis(y, 1)])
 
 
-@writes(MatMul)
-def write_matmul(w: NodeWriter, op: MatMul) -> str:
-    """Write MatMul, which broadcasts as the op does."""
-    return w.emit("MatMul", w.inputs)
+writes(MatMul)(lambda w, _: w.emit("MatMul", w.inputs))

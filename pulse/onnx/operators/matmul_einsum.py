@@ -98,8 +98,8 @@ def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequenc
         result = _contract(node, result, other, keep, name)
     for axis, label in enumerate(output_labels):
         if label not in result.labels:
-            wide = node.wire(AddAxis(axis), [result.outlet], f"axis{axis}")
-            result = Term(wide, (*result.labels[:axis], label, *result.labels[axis:]))
+            with_axis = node.wire(AddAxis(axis), [result.outlet], f"axis{axis}")
+            result = Term(with_axis, (*result.labels[:axis], label, *result.labels[axis:]))
     return _order(node, result, output_labels, "ordered")
 
 

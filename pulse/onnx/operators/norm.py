@@ -90,8 +90,7 @@ def _scale(node: NodeContext, x: OutletId, suffix: str = "") -> OutletId:
     operands = {slot: node.input(slot) for slot in (1, 2)}
     for slot, function in ((1, "mul"), (2, "add")):
         fact = node.fact(slot)
-        if fact.rank != 1:
-            raise node.error(f"its scale and bias must be [C], got {fact}")
+        node.require(fact.rank == 1, f"its scale and bias must be [C], got {fact}")
         column = (*fact.shape, *(TDim.of(1),) * (rank - 2))
         part = node.wire(Reshape(column), [operands[slot]], f"{function}_column")
         x = node.apply(function, x, part, suffix=suffix if function == "add" else f"{function}_scaled")
@@ -101,8 +100,7 @@ def _scale(node: NodeContext, x: OutletId, suffix: str = "") -> OutletId:
 @onnx_op("InstanceNormalization")
 def instance_norm(node: NodeContext) -> OutletId:
     """Normalise each channel of each example; scale and bias for each channel."""
-    if node.fact(0).rank < 3:
-        raise node.error(f"{node.fact(0)} must be [N, C, X...]")
+    node.require(node.fact(0).rank >= 3, f"{node.fact(0)} must be [N, C, X...]")
     return _scale(node, _normalise_rows(node, node.input(0)))
 
 
@@ -110,8 +108,7 @@ def instance_norm(node: NodeContext) -> OutletId:
 def group_norm(node: NodeContext) -> OutletId:
     """Normalise groups of channels; scale and bias for each group before opset 21, then for each channel."""
     shape = node.fact(0).shape
-    if len(shape) < 3:
-        raise node.error(f"{node.fact(0)} must be [N, C, X...]")
+    node.require(len(shape) >= 3, f"{node.fact(0)} must be [N, C, X...]")
     groups = node.divisor("num_groups", node.fact(0).shape[1], "channels of its input")
     group_size = exact_quotient([shape[1]], [TDim.of(groups)], f"{node.wire_name} (GroupNormalization)")
     split = (shape[0], TDim.of(groups), group_size, *shape[2:])
@@ -127,8 +124,7 @@ def lp_norm(node: NodeContext) -> OutletId:
     """Wire Lp normalisation along an axis; all-zero vectors stay zero."""
     x = node.input(0)
     p = node.integer("p", 2)
-    if p not in (1, 2):
-        raise node.error(f"p {p} is not supported; use 1 or 2")
+    node.require(p in (1, 2), f"p {p} is not supported; use 1 or 2")
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     norm = node.wire(Reduce("l1" if p == 1 else "l2", (axis,), True), [x], "norm")
     empty = node.apply("equal", norm, 0, suffix="empty")
@@ -148,8 +144,7 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
 @onnx_op("RMSNormalization", "SimplifiedLayerNormalization")
 def rms_norm(node: NodeContext) -> OutletId:
     """Divide by the root of the mean square of all axes from ``axis`` on, times a scale."""
-    if any(node.outputs[1:]):
-        raise node.error("the inverse deviation is not supported; it is only for training")
+    node.require(not any(node.outputs[1:]), "the inverse deviation is not supported; it is only for training")
     rank = node.fact(0).rank
     axes = tuple(range(node.axis(node.integer("axis", -1), rank), rank))
     return _rms_norm(node, node.input(0), axes, node.input(1))
@@ -173,9 +168,9 @@ def lrn(node: NodeContext) -> OutletId:
     current_spending().take_nodes(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
-    wide = node.wire(Pad(edges), [node.apply("mul", x, x, suffix="squares")], "wide")
+    padded = node.wire(Pad(edges), [node.apply("mul", x, x, suffix="squares")], "padded")
     parts = [
-        node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [wide], f"neighbour{first}")
+        node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [padded], f"neighbour{first}")
         for first in range(size)
     ]
     total = node.apply("sum", *parts, suffix="sums")
@@ -251,12 +246,7 @@ def infer_layer(node: InferenceNode) -> Iterator[FactRelation]:
 
 
 rule("Softmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "LRN")(same_type_and_shape)
-
-
-@writes(Softmax)
-def write_softmax(w: NodeWriter, op: Softmax) -> str:
-    """Write softmax along one axis."""
-    return w.emit("LogSoftmax" if op.log else "Softmax", w.inputs, axis=op.axis)
+writes(Softmax)(lambda w, op: w.emit("LogSoftmax" if op.log else "Softmax", w.inputs, axis=op.axis))
 
 
 @writes(LayerNorm)

@@ -27,8 +27,7 @@ MODES: dict[str, PadMode] = {"constant": "constant", "edge": "edge", "reflect": 
 def pad(node: NodeContext) -> OutletId:
     """Pad: by an attribute before opset 11, then by inputs; a negative pad is a slice."""
     mode = node.text("mode", "constant")
-    if mode not in (*MODES, "wrap"):
-        raise node.error(f"mode {mode!r} is not supported; {', '.join(MODES)} and wrap are")
+    node.require(mode in (*MODES, "wrap"), f"mode {mode!r} is not supported; {', '.join(MODES)} and wrap are")
     rank = node.fact(0).rank
     befores, afters = _amounts(node, rank)
     x = node.input(0)

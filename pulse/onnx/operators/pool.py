@@ -62,7 +62,7 @@ def pool(node: NodeContext) -> list[OutletId]:
             _ceil_extra(size, before, after, span, stride)
             for size, (before, after), span, stride in zip(sizes, pads, spans, strides)
         )
-        pads = tuple((before, after + more) for (before, after), more in zip(pads, extra))
+        pads = tuple((before, after + added) for (before, after), added in zip(pads, extra))
     elif node.op_type == "MaxPool":
         pads = tuple(
             (before, after + _shortfall(before + size + after, span, stride))
@@ -75,7 +75,7 @@ def pool(node: NodeContext) -> list[OutletId]:
         dilations=dilations,
         pads=pads,
         count_include_pad=node.flag("count_include_pad"),
-        extra=extra if any(more != 0 for more in extra) else (),
+        extra=extra if any(added != 0 for added in extra) else (),
         p=node.integer("p", 2),
     )
     y = _pool_codes(node, op) if node.fact(0).dtype in CODES else node.wire(op, [node.input(0)])
@@ -100,8 +100,7 @@ def global_pool(node: NodeContext) -> OutletId:
     kind: ReduceKind = "mean" if node.op_type == "GlobalAveragePool" else "max"
     if node.op_type == "GlobalLpPool":
         exponent = node.integer("p", 2)
-        if exponent not in norms:
-            raise node.error(f"p {exponent} is not supported; use 1 or 2")
+        node.require(exponent in norms, f"p {exponent} is not supported; use 1 or 2")
         kind = norms[exponent]
     rank = node.fact(0).rank
     return node.wire(Reduce(kind, tuple(range(2, rank)), True), [node.input(0)])

@@ -239,8 +239,7 @@ def _apply_to_floats(node: NodeContext, opset: int) -> OutletId:
 def q_linear_concat(node: NodeContext) -> OutletId:
     """Join quantised numbers, each with a scale and a zero point, and quantise the result."""
     parts = [_floats(node, slot, f"x{slot}") for slot in range(2, len(node.inputs), 3)]
-    if not parts:
-        raise node.error("it has no inputs; it needs at least one")
+    node.require(parts, "it has no inputs; it needs at least one")
     axis = node.axis(node.integer("axis"), node.graph.fact(parts[0]).rank)
     return _codes(node, node.wire(Concat(axis), parts, "value"), 0)
 

@@ -29,8 +29,7 @@ LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 def read_direction(node: NodeContext) -> tuple[bool, ...]:
     """Return whether each layer of a node runs backwards. Raises LoadError: there is no such direction."""
     direction = node.text("direction", "forward")
-    if direction not in DIRECTIONS:
-        raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
+    node.require(direction in DIRECTIONS, f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
     return DIRECTIONS[direction]
 
 

@@ -54,8 +54,7 @@ def _require_plain(node: NodeContext, directions: int) -> None:
         ("sequence_lens", node.has(LENGTHS)),
         ("P", node.has(PEEPHOLES)),
     ):
-        if is_given:
-            raise node.error(f"{name} is not supported in a quantised layer; load the model of floats")
+        node.require(not is_given, f"{name} is not supported in a quantised layer; load the model of floats")
 
 
 def _require_shapes(node: NodeContext, directions: int) -> None:

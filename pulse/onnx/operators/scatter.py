@@ -277,12 +277,7 @@ def _combine(
 
 
 rule("ScatterND", "ScatterElements")(same_type_and_shape)
-
-
-@writes(ScatterND)
-def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
-    """Replace slices by updates, or combine them."""
-    return w.emit("ScatterND", w.inputs, **_reduction_attribute(op))
+writes(ScatterND)(lambda w, op: w.emit("ScatterND", w.inputs, **_reduction_attribute(op)))
 
 
 @writes(ScatterElements)

@@ -35,8 +35,7 @@ def one_hot(node: NodeContext) -> OutletId:
     indices = node.fact(0)
     depth = node.integer_at(1, "depth")
     values = node.numbers(2, "values").ravel()
-    if len(values) != 2:
-        raise node.error(f"its values must be two, off and on, got {len(values)}")
+    node.require(len(values) == 2, f"its values must be two, off and on, got {len(values)}")
     axis = node.axis(node.integer("axis", -1), indices.rank + 1)
     positions = node.cast(node.input(0), I64, "indices")
     below = node.apply("less", positions, 0, suffix="below")
@@ -53,8 +52,7 @@ def one_hot(node: NodeContext) -> OutletId:
 def trilu(node: NodeContext) -> OutletId:
     """Set zeros below the diagonal k (upper), or above it."""
     x = node.fact(0)
-    if x.rank < 2:
-        raise node.error(f"{x} is not a matrix")
+    node.require(x.rank >= 2, f"{x} is not a matrix")
     k = node.integer_at(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
     diagonal = node.apply("add", rows, k, suffix="diagonal")

@@ -268,28 +268,10 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
     return w.emit("Reshape", [w.inputs[0], w.integers(target, "shape")])
 
 
-@writes(Transpose)
-def write_transpose(w: NodeWriter, op: Transpose) -> str:
-    """Put axes in another order."""
-    return w.transpose(w.inputs[0], op.perm)
-
-
-@writes(AddAxis)
-def write_add_axis(w: NodeWriter, op: AddAxis) -> str:
-    """Insert an axis."""
-    return w.add_axis(w.inputs[0], op.axis)
-
-
-@writes(RemoveAxis)
-def write_remove_axis(w: NodeWriter, op: RemoveAxis) -> str:
-    """Remove an axis."""
-    return w.remove_axis(w.inputs[0], op.axis)
-
-
-@writes(Expand)
-def write_expand(w: NodeWriter, op: Expand) -> str:
-    """Broadcast to the sizes of a pulse."""
-    return w.emit("Expand", [w.inputs[0], w.integers(w.output_shape(), "shape")])
+writes(Transpose)(lambda w, op: w.transpose(w.inputs[0], op.perm))
+writes(AddAxis)(lambda w, op: w.add_axis(w.inputs[0], op.axis))
+writes(RemoveAxis)(lambda w, op: w.remove_axis(w.inputs[0], op.axis))
+writes(Expand)(lambda w, _: w.emit("Expand", [w.inputs[0], w.integers(w.output_shape(), "shape")]))
 
 
 @writes(Tile)

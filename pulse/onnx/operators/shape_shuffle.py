@@ -27,10 +27,9 @@ def _image(node: NodeContext) -> tuple[Shape, TDim]:
 
 
 def _order(node: NodeContext) -> str:
-    """Return the mode: DCR (blocks before channels) or CRD (after). Raises LoadError: it is neither."""
+    """Return the mode: DCR (blocks before channels) or CRD (after). Raises LoadError: another mode."""
     mode = node.text("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise node.error(f"mode {mode!r} is not supported; use DCR or CRD")
+    node.require(mode in ("DCR", "CRD"), f"mode {mode!r} is not supported; use DCR or CRD")
     return mode
 
 

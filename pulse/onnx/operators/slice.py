@@ -82,8 +82,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     fact = node.fact(0)
     time = node.axis(node.integer("time_axis", 0), fact.rank)
     batch = node.axis(node.integer("batch_axis", 1), fact.rank)
-    if {time, batch} != {0, 1}:
-        raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
+    node.require({time, batch} == {0, 1}, f"time_axis {time} and batch_axis {batch} must be 0 and 1")
     frame_number = steps(node, fact.shape[time], "frames")
     lengths = node.cast(node.input(1), I64, "lengths")
     if fact.shape[time].is_const:

@@ -13,7 +13,6 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSizes, HasType, SameType
 from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.tensors import onnx_dtype
-from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.shape import AddAxis, Expand
 from pulse.ops.time_position import Range
@@ -40,8 +39,7 @@ def constant(node: NodeContext) -> OutletId:
 def constant_of_shape(node: NodeContext) -> OutletId:
     """Repeat one number to a shape."""
     value = node.tensor("value", np.zeros(1, dtype=np.float32))
-    if value.size != 1:
-        raise node.error("attribute value must be a tensor of one element")
+    node.require(value.size == 1, "attribute value must be a tensor of one element")
     return node.wire(Expand(node.dims(0, "shape")), [node.constant(value.reshape(()), "value")])
 
 
@@ -79,8 +77,7 @@ def _count(node: NodeContext, ratio: float) -> int:
 
 def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> OutletId:
     start, limit, delta = ends
-    if not delta.num.is_const or delta.num == 0:
-        raise node.error(f"its delta {delta} must be a constant other than 0")
+    node.require(delta.num.is_const and delta.num != 0, f"its delta {delta} must be a constant other than 0")
     length = dim_max(0, ((limit - start) / delta).ceil().num)
     if start.num.is_const:
         return node.wire(Range(_number(start), _number(delta), length, dtype), [])
@@ -101,8 +98,7 @@ def _number(ratio: Ratio) -> float | int:
 def eye_like(node: NodeContext) -> OutletId:
     """Wire ones on a diagonal, in the shape of another matrix."""
     fact, k = node.fact(0), node.integer("k", 0)
-    if fact.rank != 2:
-        raise node.error(f"{fact} is not a matrix")
+    node.require(fact.rank == 2, f"{fact} is not a matrix")
     code = node.integer("dtype", 0)
     dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
     rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))
@@ -131,10 +127,7 @@ def infer_range(node: InferenceNode) -> Iterator[FactRelation]:
     yield HasRank([node.output], 1)
 
 
-@writes(Range)
-def write_range(w: NodeWriter, op: Range) -> str:
-    """Store numbers that do not depend on the stream."""
-    return w.constant(op.eval([], {})[0], "numbers")
+writes(Range)(lambda w, op: w.constant(op.eval([], {})[0], "numbers"))
 
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:

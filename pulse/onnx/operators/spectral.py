@@ -33,8 +33,7 @@ def stft(node: NodeContext) -> OutletId:
             f"the signal {signal} must be [batch, time, 1], or [batch, time, 2] if it is complex"
         )
     hop = node.integer_at(1, "frame_step")
-    if hop < 1:
-        raise node.error(f"its frame_step {hop} must be positive")
+    node.require(hop >= 1, f"its frame_step {hop} must be positive")
     window = _stft_window(node)
     length = len(window)
     onesided = node.flag("onesided", True)
@@ -79,8 +78,7 @@ def dft(node: NodeContext) -> OutletId:
     length = x.shape[axis]
     if node.has(1):
         lengths = node.dims(1, "dft_length")
-        if len(lengths) != 1:
-            raise node.error(f"its dft_length must be one number, got {len(lengths)}")
+        node.require(len(lengths) == 1, f"its dft_length must be one number, got {len(lengths)}")
         length = lengths[0]
     elif onesided and inverse:
         length = (length - 1) * 2

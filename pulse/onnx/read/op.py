@@ -21,7 +21,7 @@ from pulse.infer.relations import FactRelation
 from pulse.infer.rules import DEFAULT, Rule
 from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
+from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.registry import DEFAULT_DOMAINS, RULES, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.unsupported import unsupported_advice
@@ -177,12 +177,11 @@ def stated_facts(
         if value is None or not is_stated(value):
             return None
         tensor = value.type.tensor_type
-        shape = tuple(_size(dim, scope) for dim in tensor.shape.dim)
+        shape = tuple(
+            named_dim(dim.dim_param, scope) if dim.dim_param else TDim.of(dim.dim_value)
+            for dim in tensor.shape.dim
+        )
         if any(symbol not in symbols for size in shape for symbol in size.symbols):
             return None
         facts.append(TypedFact(onnx_dtype(tensor.elem_type, subject), shape))
     return facts
-
-
-def _size(dim: TensorShapeProto.Dimension, scope: SymbolScope) -> TDim:
-    return named_dim(dim.dim_param, scope) if dim.dim_param else TDim.of(dim.dim_value)

@@ -13,8 +13,7 @@ from pulse.tensorflow.registry import tensorflow_op
 def concat(node: TensorflowNode) -> OutletId:
     """Join along an axis, which is the last input, or the first of Concat."""
     inputs = node.given_inputs()
-    if len(inputs) < 2:
-        raise node.error("it has no inputs; it needs at least one")
+    node.require(len(inputs) >= 2, "it has no inputs; it needs at least one")
     parts = inputs[:-1] if node.op_type == "ConcatV2" else inputs[1:]
     axis_slot = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
     parts = node.to_one_type(parts)
@@ -26,8 +25,7 @@ def concat(node: TensorflowNode) -> OutletId:
 def pack(node: TensorflowNode) -> OutletId:
     """Stack along a new axis."""
     parts = node.to_one_type(node.given_inputs())
-    if not parts:
-        raise node.error("nothing to stack")
+    node.require(parts, "nothing to stack")
     axis = node.axis(node.integer("axis", 0), node.graph.fact(parts[0]).rank - node.is_complex() + 1)
     return stack(node, parts, axis)
 

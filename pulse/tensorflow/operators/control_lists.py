@@ -99,8 +99,7 @@ def _reserve(node: TensorflowNode, count: TDim, dims: KnownSizes, dtype: DType) 
 
 def _count(node: TensorflowNode, slot: int) -> TDim:
     sizes = node.dims(slot, "number of elements")
-    if len(sizes) != 1:
-        raise node.error(f"its number of elements is {count_of(len(sizes), 'number')}")
+    node.require(len(sizes) == 1, f"its number of elements is {count_of(len(sizes), 'number')}")
     return sizes[0]
 
 
@@ -115,7 +114,7 @@ def reserve(node: TensorflowNode) -> OutletId:
 
 
 @tensorflow_op("TensorListFromTensor", "TensorListStack")
-def as_it_is(node: TensorflowNode) -> OutletId:
+def identity(node: TensorflowNode) -> OutletId:
     """Return the list: it is the tensor of its elements already."""
     return node.input(0)
 
@@ -168,8 +167,7 @@ def write(node: TensorflowNode) -> OutletId:
 @tensorflow_op("TensorArrayScatterV3")
 def scatter(node: TensorflowNode) -> OutletId:
     """Write all elements at once; inputs are handle, indices, value, flow."""
-    if not _are_in_order(node, node.size(2, 0)):
-        raise node.error("only all elements in their order are supported")
+    node.require(_are_in_order(node, node.size(2, 0)), "only all elements in their order are supported")
     return node.input(2)
 
 

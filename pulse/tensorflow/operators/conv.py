@@ -91,7 +91,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
         )
     pads = tuple(nhwc.split_total(dim_max(0, total)) for total in totals)
     extra = tuple(max(0, -int(total)) for total in totals)
-    if any(more >= stride > 0 for more, stride in zip(extra, strides)) and any(extra):
+    if any(missing >= stride > 0 for missing, stride in zip(extra, strides)) and any(extra):
         raise node.error(f"its output's sizes {[str(goal) for goal in goals]} are too long for its input")
     w = node.transpose(node.input(1), (3, 2, 0, 1), "kernel")
     channels_second = to_second(node, node.input(2))

@@ -1,11 +1,11 @@
 """Elementwise operators: mostly a table, as the ops are."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from pulse.dim import TDim
 from pulse.facts import F32, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode, same_type_and_shape
@@ -14,7 +14,7 @@ from pulse.infer.shapes import Broadcasting
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.ops.shape import Expand, Reshape
+from pulse.ops.shape import Expand
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.spectral import complex_product, pair
 from pulse.tensorflow.registry import rule, tensorflow_op
@@ -91,22 +91,27 @@ def identity(node: TensorflowNode) -> list[OutletId]:
     return node.given_inputs()
 
 
-@tensorflow_op("Relu6")
-def relu6(node: TensorflowNode) -> OutletId:
-    """Limit to 0 … 6."""
-    return node.apply("min", node.apply("relu", node.input(0), suffix="positive"), 6)
+Apply: TypeAlias = Callable[..., OutletId]
+COMPOSED: Mapping[str, Callable[[Apply, Sequence[OutletId]], OutletId]] = {
+    "Relu6": lambda f, inputs: f("min", f("relu", *inputs), 6),
+    "Rsqrt": lambda f, inputs: f("reciprocal", f("sqrt", *inputs)),
+    "Square": lambda f, inputs: f("mul", *inputs, *inputs),
+    "Erfc": lambda f, inputs: f("sub", 1, f("erf", *inputs)),
+    "Log1p": lambda f, inputs: f("log", f("add", *inputs, 1)),
+    "Expm1": lambda f, inputs: f("sub", f("exp", *inputs), 1),
+    "NotEqual": lambda f, inputs: f("not", f("equal", *inputs)),
+}
+"""Operator -> the functions of the table that it is made of; ``f`` wires one."""
 
 
-@tensorflow_op("Rsqrt")
-def rsqrt(node: TensorflowNode) -> OutletId:
-    """Wire 1 / sqrt(x)."""
-    return node.apply("reciprocal", node.apply("sqrt", node.input(0), suffix="root"))
+@tensorflow_op(*COMPOSED)
+def composed_function(node: TensorflowNode) -> OutletId:
+    """Wire a function that is made of others, such as 1 / sqrt(x) for Rsqrt."""
 
+    def apply(function: str, *operands: OutletId | float) -> OutletId:
+        return node.apply(function, *operands, suffix=function)
 
-@tensorflow_op("Square")
-def square(node: TensorflowNode) -> OutletId:
-    """Wire ``x * x``."""
-    return node.apply("mul", node.input(0), node.input(0))
+    return node.name_result(COMPOSED[node.op_type](apply, node.to_one_type(node.given_inputs())))
 
 
 @tensorflow_op("SquaredDifference")
@@ -114,30 +119,6 @@ def squared_difference(node: TensorflowNode) -> OutletId:
     """Wire (x - y) squared."""
     difference = node.apply("sub", *node.to_one_type(node.given_inputs()), suffix="difference")
     return node.apply("mul", difference, difference)
-
-
-@tensorflow_op("Erfc")
-def erfc(node: TensorflowNode) -> OutletId:
-    """Wire 1 - erf(x)."""
-    return node.apply("sub", 1, node.apply("erf", node.input(0), suffix="erf"))
-
-
-@tensorflow_op("Log1p")
-def log1p(node: TensorflowNode) -> OutletId:
-    """Wire log(1 + x)."""
-    return node.apply("log", node.apply("add", node.input(0), 1, suffix="more"))
-
-
-@tensorflow_op("Expm1")
-def expm1(node: TensorflowNode) -> OutletId:
-    """Wire exp(x) - 1."""
-    return node.apply("sub", node.apply("exp", node.input(0), suffix="exp"), 1)
-
-
-@tensorflow_op("NotEqual")
-def not_equal(node: TensorflowNode) -> OutletId:
-    """Whether two numbers differ."""
-    return node.apply("not", node.apply("equal", *node.to_one_type(node.given_inputs()), suffix="same"))
 
 
 @tensorflow_op("IsInf")
@@ -167,14 +148,14 @@ def floor_div(node: TensorflowNode) -> OutletId:
 
 
 @tensorflow_op(*GUARDED)
-def no_nan(node: TensorflowNode) -> OutletId:
+def guarded_function(node: TensorflowNode) -> OutletId:
     """Wire a quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
     x, y = node.input(0), node.input(1)
     function, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
     empty = node.apply("equal", guard, 0, suffix="empty")
     if function == "log1p":
-        y = node.apply("add", y, 1, suffix="more")
+        y = node.apply("add", y, 1, suffix="plus_one")
     if function.startswith("log"):
         y = node.apply("log", y, suffix="log")
     if guard == node.input(1) and function == "div":
@@ -208,13 +189,8 @@ def complex_of(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Select", "SelectV2")
 def select(node: TensorflowNode) -> OutletId:
     """Choose from two tensors by a condition; a condition of one axis chooses rows (Select)."""
-    condition = node.input(0)
     x, y = node.to_one_type([node.input(1), node.input(2)])
-    fact, rank = node.fact(0), node.graph.fact(x).rank
-    if node.op_type == "Select" and fact.rank == 1 and rank > 1:
-        shape = (*fact.shape, *(TDim.of(1),) * (rank - 1))
-        condition = node.wire(Reshape(shape), [condition], "rows")
-    return node.apply("where", condition, x, y)
+    return node.apply("where", node.condition(x, by_rows=node.op_type == "Select"), x, y)
 
 
 @tensorflow_op("ZerosLike", "OnesLike")

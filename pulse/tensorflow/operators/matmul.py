@@ -20,8 +20,7 @@ def matmul(node: TensorflowNode) -> OutletId:
     factors: list[OutletId] = []
     for slot, name in enumerate(names):
         x, rank = node.input(slot), node.fact(slot).rank
-        if rank < 2:
-            raise node.error(f"a factor {node.fact(slot)} is not a matrix")
+        node.require(rank >= 2, f"a factor {node.fact(slot)} is not a matrix")
         if node.flag(name):
             x = node.transpose(x, matrix_transpose(rank), name)
         factors.append(x)

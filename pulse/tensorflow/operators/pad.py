@@ -24,8 +24,7 @@ def pad(node: TensorflowNode) -> OutletId:
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
     if node.op_type == "MirrorPad":
         name = node.text("mode")
-        if name not in MODES:
-            raise node.error(f"mode {name!r} is not supported")
+        node.require(name in MODES, f"mode {name!r} is not supported")
         mode = MODES[name]
     if all(pair == NO_PAD for pair in pads):
         return node.input(0)

@@ -13,8 +13,7 @@ ONNX_NAMES = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
 def pool(node: TensorflowNode) -> OutletId:
     """Wire the largest entry or the mean of each window; padding does not count."""
     rank = node.fact(0).rank
-    if rank != 4:
-        raise node.error(f"it needs an image of 4 axes, got {node.fact(0)}")
+    node.require(rank == 4, f"it needs an image of 4 axes, got {node.fact(0)}")
     kernel, strides = spatial_attribute(node, "ksize", rank), spatial_attribute(node, "strides", rank)
     x = to_second(node, node.input(0))
     y = wire_onnx(

@@ -11,8 +11,7 @@ from pulse.tensorflow.registry import tensorflow_op
 def fake_quant(node: TensorflowNode) -> OutletId:
     """Round to the numbers of ``num_bits`` from ``min`` to ``max``, moved so that 0 is one of them."""
     bits = node.integer("num_bits", 8)
-    if not 2 <= bits <= 16:
-        raise node.error(f"num_bits {bits} is not in 2 … 16")
+    node.require(2 <= bits <= 16, f"num_bits {bits} is not in 2 … 16")
     if node.op_type == "FakeQuantWithMinMaxArgs":
         low, high = np.float32(node.real("min", -6.0)), np.float32(node.real("max", 6.0))
     else:
@@ -27,6 +26,6 @@ def fake_quant(node: TensorflowNode) -> OutletId:
     inverse = node.constant(np.asarray(np.float32(1) / scale, np.float32), "inverse")
     x = node.apply("max", node.apply("min", node.input(0), upper, suffix="below"), lower, suffix="between")
     x = node.apply("mul", node.apply("sub", x, lower, suffix="above"), inverse, suffix="steps")
-    x = node.apply("floor", node.apply("add", x, 0.5, suffix="more"), suffix="whole")
+    x = node.apply("floor", node.apply("add", x, 0.5, suffix="half_up"), suffix="whole")
     x = node.apply("mul", x, node.constant(scale, "step"), suffix="scaled")
     return node.apply("add", x, lower)

@@ -30,7 +30,8 @@ class _Vector:
         size = int(np.prod(shape))
         if self._at + size > self._values.size:
             raise self._node.error(
-                f"its {self._values.size} weights are too few for its layers; export the model again"
+                f"its layers need at least {count_of(self._at + size, 'weight')}, got {self._values.size}; export "
+                "the model again"
             )
         self._at += size
         return self._values[self._at - size : self._at].reshape(shape)
@@ -38,9 +39,7 @@ class _Vector:
     def check_end(self) -> None:
         """Raise LoadError if some weights are left."""
         if self._at != self._values.size:
-            raise self._node.error(
-                f"its layers need {count_of(self._at, 'weight')}, and it has {self._values.size}"
-            )
+            raise self._node.error(f"its layers need {count_of(self._at, 'weight')}, got {self._values.size}")
 
 
 @tensorflow_op("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3")
@@ -71,22 +70,25 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     layers, size = int(h.shape[first_axis]) // directions, int(h.shape[2])
     if node.has(LENGTHS):
         _require_whole(node, x.shape[first_axis])
-    if layers > node.numbers(PARAMS, "weights").size:
-        raise node.error(f"{layers} layers have more weights than it has")
-    wide = [int(x.shape[2]), *[size * directions] * (layers - 1)]
+    weights = node.numbers(PARAMS, "weights").size
+    node.require(layers <= weights, f"its layers need at least {count_of(layers, 'weight')}, got {weights}")
+    widths = [int(x.shape[2]), *[size * directions] * (layers - 1)]
     vector = _Vector(node)
     gates = len(CUDNN_CELLS[mode].gates)
     matrices = [
         [(vector.take(gates, size, width), vector.take(gates, size, size)) for _ in range(directions)]
-        for width in wide
+        for width in widths
     ]
-    biases = [[(vector.take(gates, size), vector.take(gates, size)) for _ in range(directions)] for _ in wide]
+    biases = [
+        [(vector.take(gates, size), vector.take(gates, size)) for _ in range(directions)] for _ in widths
+    ]
     vector.check_end()
     slots = (H, C) if mode == "lstm" else (H,)
     y, *begin = (node.input(slot) for slot in (0, *slots))
     if not major:
         y, *begin = (
-            _exchange(node, operand, f"transposed{slot}") for slot, operand in enumerate((y, *begin))
+            swap_time_and_batch(node, operand, f"transposed{slot}")
+            for slot, operand in enumerate((y, *begin))
         )
     last: list[list[OutletId]] = []
     for layer in range(layers):
@@ -98,12 +100,13 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     ]
     if not major:
         y, *states = (
-            _exchange(node, result, f"transposed_back{index}") for index, result in enumerate((y, *states))
+            swap_time_and_batch(node, result, f"transposed_back{index}")
+            for index, result in enumerate((y, *states))
         )
     return [node.name_result(y), *states, *([node.input(C)] if mode != "lstm" else [])]
 
 
-def _exchange(node: TensorflowNode, x: OutletId, name: str) -> OutletId:
+def swap_time_and_batch(node: TensorflowNode, x: OutletId, name: str) -> OutletId:
     """Return the first two axes exchanged."""
     return node.wire(Transpose((1, 0, 2)), [x], name)
 

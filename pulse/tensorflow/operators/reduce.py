@@ -47,7 +47,7 @@ def half_square(node: TensorflowNode) -> OutletId:
 
 
 @tensorflow_op(*LOGIC)
-def logic(node: TensorflowNode) -> OutletId:
+def reduce_logical(node: TensorflowNode) -> OutletId:
     """Whether all, or any, are true."""
     axes = _axes(node)
     if not axes:

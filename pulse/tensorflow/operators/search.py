@@ -15,8 +15,7 @@ from pulse.tensorflow.registry import tensorflow_op
 def band_part(node: TensorflowNode) -> OutletId:
     """Keep the entries within two distances below and above the diagonal, else zeros; negative: no limit."""
     fact = node.fact(0)
-    if fact.rank < 2:
-        raise node.error(f"{fact} is not a matrix")
+    node.require(fact.rank >= 2, f"{fact} is not a matrix")
     below, above = node.integer_at(1, "num_lower"), node.integer_at(2, "num_upper")
     row = node.wire(Range(0, 1, fact.shape[-2], I64), [], "row")
     rows = node.wire(AddAxis(1), [row], "rows")

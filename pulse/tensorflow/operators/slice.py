@@ -86,8 +86,7 @@ def roll(node: TensorflowNode) -> OutletId:
     """Rotate axes: entries shifted over the end come first."""
     x, shape = node.input(0), node.fact(0).shape
     shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
-    if len(shifts) != len(axes):
-        raise node.error(f"{len(shifts)} shifts for {count_of(len(axes), 'axis', 'axes')}")
+    node.require(len(shifts) == len(axes), f"{len(shifts)} shifts for {count_of(len(axes), 'axis', 'axes')}")
     for index, (shift, axis) in enumerate(zip(shifts, axes)):
         axis = node.axis(axis, len(shape))
         size = shape[axis]

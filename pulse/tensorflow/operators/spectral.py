@@ -64,10 +64,10 @@ def atan2(node: TensorflowNode) -> OutletId:
 
 def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
     """Return the angle of the points (x, y), between -pi and pi."""
-    wide = [node.apply("abs", side, suffix=f"size{index}") for index, side in enumerate((x, y))]
-    steep = node.apply("greater", wide[1], wide[0], suffix="steep")
-    low = node.apply("min", *wide, suffix="low")
-    high = node.apply("max", *wide, suffix="high")
+    sizes = [node.apply("abs", side, suffix=f"size{index}") for index, side in enumerate((x, y))]
+    steep = node.apply("greater", sizes[1], sizes[0], suffix="steep")
+    low = node.apply("min", *sizes, suffix="low")
+    high = node.apply("max", *sizes, suffix="high")
     is_zero = node.apply("equal", high, 0, suffix="is_zero")
     slope = node.apply("div", low, node.apply("where", is_zero, 1, high, suffix="divisor"), suffix="slope")
     flat = node.apply("atan", slope, suffix="flat")

@@ -29,8 +29,7 @@ def spectrogram(node: TensorflowNode) -> OutletId:
     from pulse.front.tensorflow import tf_spectrogram
 
     x = node.fact(0)
-    if x.rank != 2 or not x.shape[1].is_const:
-        raise node.error(f"it needs [samples, channels], got {x}")
+    node.require(x.rank == 2 and x.shape[1].is_const, f"it needs [samples, channels], got {x}")
     try:
         model = tf_spectrogram(
             node.integer("window_size"),

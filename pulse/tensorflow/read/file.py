@@ -69,7 +69,7 @@ def default_signature(signatures: Mapping[str, Signature]) -> str:
 
 
 def read_contents(source: "str | PathLike[str] | bytes") -> GraphContents:
-    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError: it is neither."""
+    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError: it is something else."""
     if isinstance(source, bytes):
         return _graph(source, "these bytes", "model")
     try:

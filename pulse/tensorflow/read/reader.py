@@ -55,7 +55,7 @@ def _select_outputs(
     unknown = [name for name in outputs if name not in signature.outputs]
     if unknown:
         names = ", ".join(signature.outputs)
-        raise LoadError(f"{contents.title}: no output is called {unknown[0]}; the outputs are {names}")
+        raise LoadError(f"{contents.title}: unknown output {unknown[0]!r}; choose one of {names}")
     return {name: signature.outputs[name] for name in outputs}
 
 
@@ -64,7 +64,7 @@ def _signature(contents: GraphContents, name: str | None) -> Signature:
     name = default_signature(signatures) if name is None else name
     if name not in signatures:
         names = ", ".join(signatures) or "none"
-        raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {names}")
+        raise LoadError(f"{contents.title}: unknown signature {name!r}; choose one of {names}")
     return signatures[name]
 
 
@@ -106,7 +106,7 @@ def _read_graph(
     for name, tensor in requested.items():
         if tensor.node not in nodes:
             known_names = ", ".join(node.name for node in contents.nodes if node.op_type in PLACEHOLDERS)
-            raise LoadError(f"no input is called {name}; the inputs are {known_names or 'none'}")
+            raise LoadError(f"unknown input {name!r}; choose one of {known_names or 'none'}")
     decoders = [node.name for node in contents.nodes if node.op_type == WAV_DECODER]
     decoded = [NodeOutput(name, slot) for name in decoders for slot in range(2)]
     fed = {str(tensor): tensor for tensor in decoded} | requested

@@ -71,8 +71,8 @@ def read_bias(node: TfliteNode, slot: int) -> Array | None:
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")
 def conv(node: TfliteNode) -> OutletId:
     """Wire a convolution; kernels [O, H, W, C], depthwise [1, H, W, C*M]."""
-    alone = node.op_type == "DEPTHWISE_CONV_2D"
-    perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
+    is_depthwise = node.op_type == "DEPTHWISE_CONV_2D"
+    perm = (3, 0, 1, 2) if is_depthwise else (0, 3, 1, 2)
     kernel = read_kernel(node, 1, perm, node.has_codes)
     shape = node.fact(0).shape
     if len(shape) != 4 or not shape[3].is_const or int(shape[3]) % max(1, kernel.shape[1]):

@@ -4,12 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pulse.dim import TDim
 from pulse.facts import F64
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.ops.shape import Reshape
 from pulse.tflite.codes import (
     NONE,
     activate,
@@ -168,10 +166,7 @@ def add_n(node: TfliteNode) -> OutletId:
 @tflite_op("SELECT", "SELECT_V2")
 def select(node: TfliteNode) -> OutletId:
     """Choose from two tensors, element by element; a condition of one axis chooses rows (SELECT)."""
-    condition = node.input(0)
-    shape, rank = node.graph.fact(condition).shape, node.graph.fact(node.input(1)).rank
-    if node.op_type == "SELECT" and len(shape) == 1 and rank > 1:
-        condition = node.wire(Reshape((*shape, *(TDim.of(1),) * (rank - 1))), [condition], "rows")
+    condition = node.condition(node.input(1), by_rows=node.op_type == "SELECT")
     if node.has_codes:
         y = node.apply("where", condition, requantize(node, 1, "yes"), requantize(node, 2, "no"))
         return node.name_result(y)

@@ -15,13 +15,13 @@ from pulse.tflite.codes import (
     clamp,
     clamp_wide,
     code_limits,
+    function_codes_table,
     input_range,
     quantized_output,
     round_half_away,
     round_half_even,
     round_to_zero_point,
     scale_by_slope,
-    tabulate_codes,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
 from pulse.tflite.multipliers import multiply, multiply_rounding_twice
@@ -37,38 +37,38 @@ UNARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.name
 def absolute(node: TfliteNode) -> OutletId:
     """Remove the sign."""
     if not node.has_codes:
-        return apply(node, "abs")
+        return wire_function(node, "abs")
     ratio = float(node.quantization(0).scale[0] / quantized_output(node)[1].scale[0])
-    return pick(node, of_codes(node, lambda x: multiply(np.abs(x), ratio)))
+    return look_up_codes(node, codes_table(node, lambda x: multiply(np.abs(x), ratio)))
 
 
 @tflite_op("HARD_SWISH")
 def hard_swish(node: TfliteNode) -> OutletId:
     """Multiply by a line from 0 at -3 to 1 at 3, flat outside; 8-bit codes in fixed point."""
     if not node.has_codes or node.input_tensor(0).dtype == np.int16:
-        return apply(node, "hard_swish")
+        return wire_function(node, "hard_swish")
     scales = float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
-    return pick(node, of_codes(node, lambda x: fixed_point.hard_swish(x, *scales)))
+    return look_up_codes(node, codes_table(node, lambda x: fixed_point.hard_swish(x, *scales)))
 
 
 @tflite_op("SQRT")
 def root(node: TfliteNode) -> OutletId:
     """Wire the square root; for codes the step below it."""
     if node.has_codes:
-        return pick(node, tabulate_codes(node, np.sqrt, round_to_zero_point))
-    return apply(node, "sqrt")
+        return look_up_codes(node, function_codes_table(node, np.sqrt, round_to_zero_point))
+    return wire_function(node, "sqrt")
 
 
 @tflite_op(*UNARY)
 def unary(node: TfliteNode) -> OutletId:
     """Wire a function of the table; for codes a table of all their values."""
-    return apply(node, UNARY[node.op_type])
+    return wire_function(node, UNARY[node.op_type])
 
 
 @tflite_op("ELU")
 def elu(node: TfliteNode) -> OutletId:
     """Keep the input if it is positive, else e**x - 1."""
-    return apply(node, "elu", (1.0,))
+    return wire_function(node, "elu", (1.0,))
 
 
 @tflite_op("LEAKY_RELU")
@@ -76,7 +76,7 @@ def leaky_relu(node: TfliteNode) -> OutletId:
     """Keep the input if it is positive, else a share of it."""
     alpha = node.attributes.get("Alpha", 0.0)
     if not node.has_codes:
-        return apply(node, "leaky_relu", (alpha,))
+        return wire_function(node, "leaky_relu", (alpha,))
     slope = node.quantization(0).scale[0] / quantized_output(node)[1].scale[0]
     share = np.float32(alpha) * slope
     allowed = all(MIN_RATIO <= factor <= MAX_RATIO for factor in (slope, abs(share)))
@@ -85,13 +85,15 @@ def leaky_relu(node: TfliteNode) -> OutletId:
     def rescale(x: Array, factor: np.float32) -> Array:
         return scale_by_slope(x, factor) if eight else multiply(x, float(factor))
 
-    return pick(node, of_codes(node, lambda x: np.where(x >= 0, rescale(x, slope), rescale(x, share))))
+    return look_up_codes(
+        node, codes_table(node, lambda x: np.where(x >= 0, rescale(x, slope), rescale(x, share)))
+    )
 
 
 @tflite_op("GELU")
 def gelu(node: TfliteNode) -> OutletId:
     """Multiply the input by the normal distribution of it."""
-    return apply(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
+    return wire_function(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
 
 
 XNNPACK = ("sigmoid", "tanh", "elu")
@@ -100,7 +102,7 @@ INTERPOLATED = ("exp", "gelu", "log")
 """Functions of int16 codes that LiteRT has a table of 513 entries for, made when the file is read."""
 
 
-def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> OutletId:
+def wire_function(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> OutletId:
     """Return an elementwise function for floats; for 8-bit codes a table."""
     tensor = node.input_tensor(0)
     if not (node.has_codes and tensor.has_codes):
@@ -110,30 +112,31 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
         return np.where((x > 0) | (name != "log"), ELEMENTWISE[name].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return pick(
-            node, tabulate_codes(node, function, round_half_even if name in XNNPACK else round_half_away)
+        return look_up_codes(
+            node,
+            function_codes_table(node, function, round_half_even if name in XNNPACK else round_half_away),
         )
     if name in ("sigmoid", "tanh"):
-        return pick(node, activation_table(name, float(node.quantization(0).scale[0])))
+        return look_up_codes(node, activation_table(name, float(node.quantization(0).scale[0])))
     if name in INTERPOLATED:
-        return pick(node, make_lines(node, function))
+        return look_up_codes(node, interpolated_codes_table(node, function))
     return finish_output(node, node.apply(name, node.values(0), suffix="value", params=params))
 
 
-def make_lines(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+def interpolated_codes_table(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """Return a table of int16 codes: straight lines between 513 values of the function."""
     return interpolate(
         function, float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
     )
 
 
-def pick(node: TfliteNode, table: Array) -> OutletId:
+def look_up_codes(node: TfliteNode, table: Array) -> OutletId:
     """Return codes by a table that begins with the smallest one."""
     low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 
 
-def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+def codes_table(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """Return a table: a function from each ``code - zero`` of the input to one of the output, kept inside its range."""
     low, high = input_range(node)
     return np.clip(function(np.arange(low, high + 1)), *code_limits(node)).astype(np.float32)
@@ -143,7 +146,7 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 def square(node: TfliteNode) -> OutletId:
     """Wire the square."""
     if node.has_codes:
-        return pick(node, tabulate_codes(node, np.square, round_half_away))
+        return look_up_codes(node, function_codes_table(node, np.square, round_half_away))
     return node.apply("mul", node.values(0), node.values(0))
 
 
@@ -157,14 +160,16 @@ def reciprocal_root(node: TfliteNode) -> OutletId:
     if not node.has_codes:
         return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
     if node.input_tensor(0).dtype == np.int16:
-        return pick(node, make_lines(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
+        return look_up_codes(
+            node, interpolated_codes_table(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf))
+        )
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(quantized_output(node)[1].scale[0]))
 
     def scale(x: Array) -> Array:
         reciprocal = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
         return np.where(x > 0, multiply(reciprocal, step / 2.0**ROOT_BITS), np.inf)
 
-    return pick(node, of_codes(node, scale))
+    return look_up_codes(node, codes_table(node, scale))
 
 
 RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}
@@ -180,7 +185,9 @@ def relu(node: TfliteNode) -> OutletId:
         ceiling = None if high is None else float(np.rint(high / output_quantization.scale[0]))
         if input_quantization.scale[0] != output_quantization.scale[0]:
             ratio = float(input_quantization.scale[0] / output_quantization.scale[0])
-            return pick(node, of_codes(node, lambda x: np.clip(multiply(x, ratio), floor, ceiling)))
+            return look_up_codes(
+                node, codes_table(node, lambda x: np.clip(multiply(x, ratio), floor, ceiling))
+            )
         y = clamp(node, node.codes(0), suffix="limited")
         y = node.apply("max", y, floor, suffix="floor" if ceiling is not None else "")
         return y if ceiling is None else node.apply("min", y, ceiling)

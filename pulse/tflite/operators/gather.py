@@ -18,8 +18,7 @@ def gather(node: TfliteNode) -> OutletId:
     batch += node.fact(1).rank if batch < 0 else 0
     if batch == 0:
         return node.name_result(look_up(node, x, axis, node.input(1)))
-    if batch != axis:
-        raise node.error(f"batch_dims {batch} with axis {axis} is not supported; they must be equal")
+    node.require(batch == axis, f"batch_dims {batch} with axis {axis} is not supported; they must be equal")
     index = node.wire(AddAxis(node.fact(1).rank), [node.input(1)], "index")
     return node.wire(GatherBatches(batch), [x, index])
 

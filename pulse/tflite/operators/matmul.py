@@ -84,8 +84,7 @@ def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:
 
 def _multiply_computed(node: TfliteNode) -> OutletId:
     """Multiply by weights that are computed while running."""
-    if node.has_codes:
-        raise node.error("codes times weights that are computed while running are not supported")
+    node.require(not node.has_codes, "codes times weights that are computed while running are not supported")
     w = node.values(1)
     size = node.size(1, 1)
     transposed = node.wire(Transpose((1, 0)), [w], "transposed")

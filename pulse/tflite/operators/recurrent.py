@@ -23,17 +23,10 @@ GATE_ORDER = (0, 3, 1, 2)
 """The gates input, output, forget and cell, as places in the order of the file: input, forget, cell, output."""
 
 
-def _weights(node: TfliteNode, slot: int) -> Array | None:
-    """Return constant weights as f32; None if omitted."""
-    return read_numbers(node, slot, f"input {slot}") if node.has(slot) else None
-
-
 def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
-    weights = [_weights(node, slot) for slot in slots]
-    missing = [slot for slot, value in zip(slots, weights) if value is None]
-    if missing:
-        raise node.error(f"inputs {missing} are omitted, which is not supported")
-    return [value for value in weights if value is not None]
+    missing = [slot for slot in slots if not node.has(slot)]
+    node.require(not missing, f"inputs {missing} are omitted, which is not supported")
+    return [read_numbers(node, slot, f"input {slot}") for slot in slots]
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
@@ -47,8 +40,7 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
 
 def _activation(node: TfliteNode) -> Activation:
     code = fused_activation(node)
-    if code not in ACTIVATIONS:
-        raise node.error(f"activation {code} is not supported")
+    node.require(code in ACTIVATIONS, f"activation {code} is not supported")
     return Activation(ACTIVATIONS[code])
 
 
@@ -89,8 +81,7 @@ def lstm(node: TfliteNode) -> list[OutletId]:
     for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
         if any(node.has(slot) for slot in slots):
             raise node.error(f"{what} is not supported; convert the model with unfused layers")
-    if node.attributes.get("ProjClip", 0.0):
-        raise node.error("a limit of the projection is not supported")
+    node.require(not node.attributes.get("ProjClip", 0.0), "a limit of the projection is not supported")
     has_peepholes = any(node.has(slot) for slot in (9, 10, 11))
     if node.input_tensor(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
         if has_peepholes:

@@ -30,8 +30,7 @@ def svdf(node: TfliteNode) -> list[OutletId]:
         raise node.error(
             f"features {list(features.shape)}, time {list(time.shape)} and rank {rank} do not fit"
         )
-    if not node.has(4):
-        raise node.error("input 4, its memory, is missing")
+    node.require(node.has(4), "input 4, its memory, is missing")
     batch = node.fact(0).shape[0]
     memory = node.wire(Reshape((batch, TDim.of(count), TDim.of(size))), [node.input(4)], "memory")
     new = node.wire(AddAxis(2), [_features(node, features)], "newest")

@@ -14,7 +14,7 @@ from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
 from pulse.support.record import record
 from pulse.support.wording import count_of
-from pulse.tflite.read.verify import verify
+from pulse.tflite.read.verify import check_offsets
 
 TENSOR_TYPES: Mapping[str, DType] = {
     "FLOAT32": DTYPES["f32"],
@@ -148,7 +148,7 @@ def _names(enumeration: str) -> Mapping[int, str]:
 
 def parse(data: bytes, subject: str) -> TfliteFile:
     """Parse the bytes of a file. Raises LoadError: they are damaged."""
-    verify(data, subject)
+    check_offsets(data, subject)
     try:
         return _Parser(data, subject).file()
     except (struct.error, ValueError, OverflowError) as error:

@@ -81,9 +81,9 @@ class TfliteOp(InferenceOp):
         for tensor, outlet in zip(self.output_tensors, outlets):
             dtype = target.graph.fact(outlet).dtype
             if dtype.kind not in _dtype_kinds(tensor):
+                stored = f"{'codes of ' if tensor.has_codes else ''}{tensor.type_name} in {tensor.name}"
                 raise LoadError(
-                    f"{wire} ({self.op_type}): computes {dtype_name(dtype)}, but the file has {_tensor_text(tensor)} "
-                    f"in {tensor.name}"
+                    f"{wire} ({self.op_type}): computes {dtype_name(dtype)}, but the file has {stored}"
                 )
         return outlets[:count]
 
@@ -96,10 +96,6 @@ def _dtype_kinds(tensor: Tensor) -> str:
     if tensor.has_codes or tensor.dtype is None or tensor.dtype.kind in "fc":
         return "f"
     return "b" if tensor.dtype.kind == "b" else "iu"
-
-
-def _tensor_text(tensor: Tensor) -> str:
-    return f"codes of {tensor.type_name}" if tensor.has_codes else tensor.type_name
 
 
 @record(eq=False)

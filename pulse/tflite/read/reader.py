@@ -82,7 +82,7 @@ def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str
     if key is not None:
         match = next((signature for signature in signatures if signature.key == key), None)
         if match is None:
-            raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {keys}")
+            raise LoadError(f"{title}: unknown signature {key!r}; choose one of {keys}")
         return match
     if len(signatures) > 1:
         warnings.warn(

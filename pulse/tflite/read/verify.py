@@ -67,7 +67,7 @@ SCHEMA: Mapping[str, Mapping[int, FieldLayout]] = {
 """Table -> number of a field -> the target of its offset. Source: TensorFlow Lite schema, version 3."""
 
 
-def verify(data: bytes, subject: str) -> None:
+def check_offsets(data: bytes, subject: str) -> None:
     """Follow every offset of a model. Raises LoadError: one leads outside the file or nowhere."""
     if not is_tflite(data):
         raise LoadError(

@@ -102,7 +102,7 @@ def test_the_batch_may_come_first(kind: str) -> None:
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(LoadError, match=r"rnn \(CudnnRNN\): its \d+ weights are too few"):
+    with pytest.raises(LoadError, match=r"rnn \(CudnnRNN\): its layers need at least \d+ weights, got \d+;"):
         pulse.load(graph("lstm", 1, 1, cut=1).data).model.analyse()
 
 

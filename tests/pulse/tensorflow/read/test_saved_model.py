@@ -142,7 +142,7 @@ def test_a_variable_without_a_first_value_is_asked_for() -> None:
 
 
 def test_signatures_are_named(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match="no signature is called 'train'; the signatures are serving_default"):
+    with pytest.raises(LoadError, match="unknown signature 'train'; choose one of serving_default"):
         pulse.load(stateful(tmp_path / "model"), signature="train")
     assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
 
@@ -173,7 +173,7 @@ def test_files_without_signatures_refuse_the_option(tmp_path: Path) -> None:
     recipe.write_text('[[stage]]\nmodel = "model"\nsignature = "train"\naxes = { x = 0, y = 0 }\n')
     with pytest.raises(LoadError, match="write signature in the stage that it is for"):
         pulse.load(recipe, signature="train")
-    with pytest.raises(LoadError, match="no signature is called 'train'"):
+    with pytest.raises(LoadError, match="unknown signature 'train'"):
         pulse.load(recipe)
 
 

@@ -42,7 +42,7 @@ def test_signatures_are_chosen_by_name() -> None:
     with pytest.warns(PulseWarning, match="encode, decode"):
         assert list(pulse.load(data).model.inputs) == ["to_encode"]
     assert list(pulse.load(data, signature="decode").model.inputs) == ["to_decode"]
-    with pytest.raises(LoadError, match="no signature is called 'other'; the signatures are encode, decode"):
+    with pytest.raises(LoadError, match="unknown signature 'other'; choose one of encode, decode"):
         pulse.load(data, signature="other")
 
 
