@@ -72,7 +72,8 @@ def plan_calls(
     streams = [port for port in inputs if port.axis is not None]
     if not streams:
         raise _no_stream(typed, inputs, pairs)
-    main = next((port for port in streams if not _is_mask(typed.inputs[port.name])), streams[0])
+    # booleans are a mask, which does not count the frames of a chunk
+    main = next((port for port in streams if typed.inputs[port.name].dtype != np.bool_), streams[0])
     next_values = {pair.output for pair in pairs}
     output_names = [name for name in typed.outputs if name not in next_values] if outputs is None else outputs
     if not output_names:
@@ -120,11 +121,6 @@ def _warn_about_context(typed: TypedNetwork, main: PortFrames, outputs: Iterable
                 PulseWarning,
                 stacklevel=2,
             )
-
-
-def _is_mask(fact: TypedFact) -> bool:
-    """Return whether an input has booleans, so that it does not count the frames of a chunk."""
-    return np.issubdtype(fact.dtype, np.bool_)
 
 
 def _is_signal(fact: TypedFact) -> bool:

@@ -146,8 +146,8 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     half = count // 2
     near = [z.divide(builder.slice(part, 2, 1, half + 1), 2) for part in parts]
     mirror = count - np.arange(1, half + 1)
-    far_re, far_im = (z.pick(part, mirror, 2) for part in parts)
-    far = [z.divide(part, 2) for part in (far_re, z.wrap(z.sub(0, far_im)))]
+    mirrored_re, mirrored_im = (z.pick(part, mirror, 2) for part in parts)
+    far = [z.divide(part, 2) for part in (mirrored_re, z.wrap(z.sub(0, mirrored_im)))]
     even = [z.add(near_wire, far_wire) for near_wire, far_wire in zip(near, far)]
     odd = z.sub(near[0], far[0]), z.sub(near[1], far[1])
     re, im = z.rotate(odd, cos_sin_table(-np.pi * ((np.arange(half) + 1) / count + 0.5)))

@@ -41,7 +41,7 @@ def require_number(
 
 
 def require_flag(function: str, name: str, value: object) -> bool:
-    """Return an option that is True or False. Raises InputError: it is neither."""
+    """Return an option that is True or False. Raises InputError: another value."""
     if not isinstance(value, bool):
         raise InputError(f"{function}: {name}={value!r} must be True or False")
     return value

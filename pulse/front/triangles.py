@@ -18,14 +18,6 @@ def kaldi_mel(hz: Array) -> Array:
     return 1127 * np.log(1 + hz / 700)
 
 
-def _htk(hz: Array) -> Array:
-    return 2595 * np.log10(1 + hz / 700)
-
-
-def _htk_hz(mel: Array) -> Array:
-    return 700 * (10 ** (mel / 2595) - 1)
-
-
 def _slaney(hz: Array) -> Array:
     """Return a straight line up to 1 kHz, then a logarithm."""
     over = np.log(np.maximum(hz, SLANEY_BREAK_HZ) / SLANEY_BREAK_HZ) / math.log(SLANEY_RATIO)
@@ -39,7 +31,7 @@ def _slaney_hz(mel: Array) -> Array:
 
 
 SCALES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "htk": (_htk, _htk_hz),
+    "htk": (lambda hz: 2595 * np.log10(1 + hz / 700), lambda mel: 700 * (10 ** (mel / 2595) - 1)),
     "slaney": (_slaney, _slaney_hz),
 }
 """Hertz to mel, and back."""

@@ -22,30 +22,18 @@ def _cosines(*terms: float) -> Callable[[Array, float], Array]:
     return values
 
 
-def _povey(position: Array, beta: float) -> Array:
-    return np.maximum(0, 0.5 - 0.5 * np.cos(2 * np.pi * position)) ** 0.85
-
-
-def _bartlett(position: Array, beta: float) -> Array:
-    return 1 - np.abs(2 * position - 1)
-
-
 def _kaiser(position: Array, beta: float) -> Array:
     return np.i0(beta * np.sqrt(np.maximum(0, 1 - (2 * position - 1) ** 2))) / np.i0(beta)
-
-
-def _ones(position: Array, beta: float) -> Array:
-    return np.ones_like(position)
 
 
 WINDOWS: dict[str, Callable[[Array, float], Array]] = {
     "hann": _cosines(0.5, -0.5),
     "hamming": _cosines(0.54, -0.46),
     "blackman": _cosines(0.42, -0.5, 0.08),
-    "povey": _povey,
-    "bartlett": _bartlett,
+    "povey": lambda position, beta: np.maximum(0, 0.5 - 0.5 * np.cos(2 * np.pi * position)) ** 0.85,
+    "bartlett": lambda position, beta: 1 - np.abs(2 * position - 1),
     "kaiser": _kaiser,
-    "ones": _ones,
+    "ones": lambda position, beta: np.ones_like(position),
 }
 """By name: the values at the positions 0 … 1, ``n / N`` of a periodic window and ``n / (N - 1)`` of a symmetric one."""
 NAMES = (*WINDOWS, "vorbis")

@@ -169,12 +169,12 @@ def _add_context_hint(
         max((int(dim) for dim in shape if not dim.symbols), default=1)
         for shape in (input_shape, output_shape)
     ]
-    more = sizes[0] - sizes[1]
-    if sizes[1] > 1 and more > 0:
-        options["context"] = {name: more}
+    missing = sizes[0] - sizes[1]
+    if sizes[1] > 1 and missing > 0:
+        options["context"] = {name: missing}
         notes.append(
             f"a call takes {count_of(sizes[0], 'sample')} of {name} and gives {sizes[1]} of {output}: the first "
-            f"{more} are assumed "
+            f"{missing} are assumed "
             f"to be from the previous call; check this, and whether leading samples of {output} are to be "
             f"dropped, as in delay = {toml_text({output: sizes[1]})}"
         )

@@ -82,11 +82,11 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
 def _guard_recursion(path: Path | None) -> Generator[None]:
     """Refuse a recipe that is a stage of itself."""
     opening = _opening.get() or _Opening()
-    here = Path() if path is None else path.resolve()
-    if path is not None and here in opening.paths:
+    resolved = Path() if path is None else path.resolve()
+    if path is not None and resolved in opening.paths:
         raise LoadError(f"{path}: the recipe is a stage of itself; name another model")
     token = _opening.set(opening)
-    opening.paths.append(here)
+    opening.paths.append(resolved)
     try:
         yield
     finally:

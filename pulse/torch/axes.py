@@ -57,8 +57,8 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
             time_axes = fitting[0]
             if choices is not alone:
                 return time_axes
-            more = _extend(examples, axes, time_axes)
-            return more if more and _runs(module, examples, more, shapes) else time_axes
+            extended = _extend(examples, axes, time_axes)
+            return extended if extended and _runs(module, examples, extended, shapes) else time_axes
     return {}
 
 

@@ -1,4 +1,4 @@
-"""A kernel is called after its instruction: ``TableLookupRow`` is run by ``table_lookup``."""
+"""A kernel is named after its instruction: ``TableLookupRow`` is run by ``table_lookup``."""
 
 import re
 

@@ -78,7 +78,7 @@ def find_flip(condition: Any) -> int | None:
         return bool(expression.subs(symbols[0], frames))
 
     example = holds(shortest)
-    if any(holds(MAX_FRAMES + more) == example for more in range(32)):
+    if any(holds(MAX_FRAMES + offset) == example for offset in range(32)):
         return None
     longest = MAX_FRAMES
     while longest - shortest > 1:

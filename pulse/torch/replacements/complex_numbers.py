@@ -124,27 +124,13 @@ def _exponential(torch: Any, x: ComplexPair) -> ComplexPair:
     return _multiply(size, torch.cos(x[1])), _multiply(size, torch.sin(x[1]))
 
 
-def _swap_operands(
-    function: Callable[[Any, ComplexPair, ComplexPair], ComplexPair],
-) -> Callable[[Any, ComplexPair, ComplexPair], ComplexPair]:
-    return lambda torch, x, y: function(torch, y, x)
-
-
-def _sum(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
-    return x[0] + y[0], x[1] + y[1]
-
-
-def _difference(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
-    return x[0] - y[0], x[1] - y[1]
-
-
 ARITHMETIC: dict[str, Callable[[Any, ComplexPair, ComplexPair], ComplexPair]] = {
     **dict.fromkeys(("mul", "rmul", "imul", "multiply"), _product),
     **dict.fromkeys(("div", "truediv", "itruediv", "divide"), _quotient),
-    "rtruediv": _swap_operands(_quotient),
-    **dict.fromkeys(("add", "radd", "iadd"), _sum),
-    **dict.fromkeys(("sub", "isub", "subtract"), _difference),
-    **dict.fromkeys(("rsub",), _swap_operands(_difference)),
+    "rtruediv": lambda torch, x, y: _quotient(torch, y, x),
+    **dict.fromkeys(("add", "radd", "iadd"), lambda torch, x, y: (x[0] + y[0], x[1] + y[1])),
+    **dict.fromkeys(("sub", "isub", "subtract"), lambda torch, x, y: (x[0] - y[0], x[1] - y[1])),
+    "rsub": lambda torch, x, y: (y[0] - x[0], y[1] - x[1]),
 }
 """Complex arithmetic by the names of PyTorch's functions, without underscores."""
 

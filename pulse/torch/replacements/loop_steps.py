@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -222,7 +223,7 @@ def truncate(number: StepNumber) -> Any:
 
 def choose_number(is_minimum: bool, left: Any, right: Any) -> Any:
     """Return ``min`` or ``max`` of a step's number and another one: one of both if it is that in all steps."""
-    choose = _minimum if is_minimum else _maximum
+    choose = partial(_choose, "minimum" if is_minimum else "maximum")
     if not _are_of_one_step((left, right)):
         return choose(plain_number(left), plain_number(right))
     lefts, rights = (_formula_of(number)(_TRIED_STEPS) for number in (left, right))
@@ -232,15 +233,7 @@ def choose_number(is_minimum: bool, left: Any, right: Any) -> Any:
     return combine_numbers(choose, left, right)
 
 
-def _minimum(left: Any, right: Any) -> Any:
-    return _choose(left, right, "minimum")
-
-
-def _maximum(left: Any, right: Any) -> Any:
-    return _choose(left, right, "maximum")
-
-
-def _choose(left: Any, right: Any, method: str) -> Any:
+def _choose(method: str, left: Any, right: Any) -> Any:
     """Return the smaller or the larger operand: of numbers, of arrays, or of tensors."""
     tensors = [value for value in (left, right) if _is_tensor(value)]
     if not tensors:

@@ -41,7 +41,7 @@ def pad_full(data: Any, sizes: FullSizes, batch_first: bool, fill: float, frames
     """Return the frames of packed data, with ``fill`` up to ``frames``, and their lengths."""
     torch = import_module("torch")
     x = sizes.unpack(data)
-    more = frames - sizes.frames
-    if not import_module("torch.fx.experimental.symbolic_shapes").statically_known_true(more == 0):
-        x = torch.cat([x, x.new_full((more, *x.shape[1:]), fill)])
+    missing = frames - sizes.frames
+    if not import_module("torch.fx.experimental.symbolic_shapes").statically_known_true(missing == 0):
+        x = torch.cat([x, x.new_full((missing, *x.shape[1:]), fill)])
     return (x.transpose(0, 1) if batch_first else x), sizes.lengths.clone()

@@ -58,9 +58,9 @@ def _select_spread(op: Any, x: Any, written: Any, axis: int, start: int, step: i
 
     def spread(frames: Any, axis: int) -> Any:
         pads = _row(op, 0, step - 1)
-        wide = op.Pad(op.Unsqueeze(frames, _row(op, axis + 1)), pads, None, _row(op, axis + 1))
+        padded = op.Pad(op.Unsqueeze(frames, _row(op, axis + 1)), pads, None, _row(op, axis + 1))
         sizes = op.Concat(_row(op, *[0] * axis, -1), op.Shape(frames, start=axis + 1), axis=0)
-        flat = op.Reshape(wide, sizes)
+        flat = op.Reshape(padded, sizes)
         return op.Slice(
             op.Pad(flat, _row(op, start, step), None, _row(op, axis)), _row(op, 0), size, _row(op, axis)
         )

@@ -21,13 +21,13 @@ def _log_sigmoid(torch: Any, x: Any) -> Any:
 
 def _log_of_sum(torch: Any, left: Any, right: Any) -> Any:
     """Return log(exp(left) + exp(right)), by the larger one: sums of its exponential overflow."""
-    more = torch.log1p(torch.exp(-(left - right).abs()))
-    return torch.where(left == right, left + math.log(2), torch.maximum(left, right) + more)
+    correction = torch.log1p(torch.exp(-(left - right).abs()))
+    return torch.where(left == right, left + math.log(2), torch.maximum(left, right) + correction)
 
 
 def _log2_of_sum(torch: Any, left: Any, right: Any) -> Any:
-    more = torch.log1p(torch.exp(-(left - right).abs() * math.log(2))) / math.log(2)
-    return torch.where(left == right, left + 1, torch.maximum(left, right) + more)
+    correction = torch.log1p(torch.exp(-(left - right).abs() * math.log(2))) / math.log(2)
+    return torch.where(left == right, left + 1, torch.maximum(left, right) + correction)
 
 
 def _hypotenuse(torch: Any, left: Any, right: Any) -> Any:

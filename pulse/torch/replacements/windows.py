@@ -66,8 +66,8 @@ def _is_shift(known_true: Any, x: Any, size: Any, stride: Any, offset: Any) -> b
 def _shift_rows(torch: Any, x: Any) -> Any:
     """Return T columns of each of the T rows: in the first from T - 1 on, in each further one from a column earlier."""
     rows, columns = x.shape[-2:]
-    wide = torch.nn.functional.pad(x, (1, 0)).reshape(*x.shape[:-2], columns + 1, rows)
-    return wide[..., 1:, :].reshape(x.shape)[..., :rows]
+    padded = torch.nn.functional.pad(x, (1, 0)).reshape(*x.shape[:-2], columns + 1, rows)
+    return padded[..., 1:, :].reshape(x.shape)[..., :rows]
 
 
 def columns_of_full_width(

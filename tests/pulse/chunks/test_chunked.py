@@ -246,7 +246,7 @@ def test_a_number_does_not_fix_the_time_axis(x: list[int | str], mask: list[int 
 @pytest.mark.parametrize(
     ("constants", "message"),
     [
-        ({"z": 1}, "no input is called z; the inputs are x, h"),
+        ({"z": 1}, "unknown input 'z'; choose one of x, h"),
         ({"h": "loud"}, "constant h: 'loud' is not of type f32"),
         ({"h": [1.0, 2.0]}, "input h: '2' has 1 dim; give 3"),
         ({"h": np.zeros((1, 1, 4))}, "has axis 2 as 4, the file fixes it to 3"),
