@@ -107,6 +107,8 @@ def _dilations(graph: FlatGraph, block: list[int], before: list[GraphNode]) -> l
             if value is None or value.size != 1:
                 return None
             new_axis = int(value.reshape(())) % rank
+            if new_axis == 0:
+                return None
             axes = [axis + (axis >= new_axis) for axis in axes]
         elif node.op_type != "Identity":
             return None

@@ -6,13 +6,16 @@ from tests.noise import normal_noise
 from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder
 
 
-def dilated_convolution() -> GraphDefBuilder:
-    """A convolution of every third frame, written as blocks of a batch; ``extra`` fills the last block."""
+def dilated_convolution(axis: int = 1) -> GraphDefBuilder:
+    """A convolution of every third frame, written as blocks of a batch; ``extra`` fills the last block.
+
+    axis  the axis that is added around the convolution
+    """
     builder = GraphDefBuilder()
     builder.place("x", 1, -1, 4)
     for name, value in {
         "block": [3],
-        "axis": 1,
+        "axis": axis,
         "four": [4],
         "three": 3,
         "zero": 0,
@@ -33,7 +36,7 @@ def dilated_convolution() -> GraphDefBuilder:
     builder.node("blocks", "SpaceToBatchND", "x", "block", "pads", T=F32)
     builder.node("wide", "ExpandDims", "blocks", "axis", T=F32)
     builder.node("conv", "Conv2D", "wide", "w", T=F32, strides=[1, 1, 1, 1], padding="VALID")
-    builder.node("flat", "Squeeze", "conv", T=F32, squeeze_dims=[1])
+    builder.node("flat", "Squeeze", "conv", T=F32, squeeze_dims=[axis])
     builder.node("y", "BatchToSpaceND", "flat", "block", "crops", T=F32)
     return builder
 

@@ -80,6 +80,11 @@ def test_batch_to_space_undoes_space_to_batch() -> None:
         results_of_operator("BatchToSpaceND", (batches, block, np.int32([[0, -1]])))
 
 
+def test_a_convolution_along_the_batch_of_blocks_is_not_dilated() -> None:
+    typed = pulse.load(dilated_convolution(axis=0).data).model.analyse()
+    assert [node.op.dilations for node in typed.graph.nodes if isinstance(node.op, Conv)] == [(1, 1)]
+
+
 def test_a_convolution_between_blocks_streams_as_a_dilated_one() -> None:
     typed = pulse.load(dilated_convolution().data).model.analyse()
     convs = [node.op for node in typed.graph.nodes if isinstance(node.op, Conv)]
