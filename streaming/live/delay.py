@@ -62,7 +62,7 @@ class Timing:
     ahead_out_frames: int = 0
 
     def plan_delay(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> PlannedDelay:
-        """Return the smallest delay that works.
+        """Return the smallest delay that works, without a pre-roll or with one of the first resampler's look-ahead.
 
         headroom_s  the time that a worker may take to respond; None: the default
         worker      whether a worker runs the model, and not the callback

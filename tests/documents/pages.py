@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 
 from tests.sources import ROOT
@@ -57,3 +58,17 @@ def pages() -> dict[str, Page]:
     """The documents by their paths."""
     paths = sorted({path.relative_to(ROOT).as_posix() for name in NAMES for path in ROOT.glob(name)})
     return {name: Page(name) for name in paths}
+
+
+def expand_braces(path: str) -> list[str]:
+    """``a/{b,c}.py`` is two paths."""
+    parts = re.split(r"\{([^}]*)\}", path)
+    choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
+    return ["".join(choice) for choice in product(*choices)]
+
+
+def package_rows() -> Iterator[tuple[list[str], str]]:
+    """The paths and the contents in each row of the table of packages."""
+    table = pages()["ARCHITECTURE.md"].text.partition("## Packages")[2].partition("\n## ")[0]
+    for row in re.findall(r"^\| (`.*`) \| (.*) \|$", table, re.MULTILINE):
+        yield [path for span in SPAN.findall(row[0]) for path in expand_braces(span)], row[1]

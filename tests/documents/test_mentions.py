@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import groupby, product
+from itertools import groupby
 
 import pytest
 
 from pulse.errors import InputError
-from tests.documents.pages import SPAN, Page, pages
+from tests.documents.pages import Page, expand_braces, package_rows, pages
 from tests.documents.vocabulary import commands, files, members, modules, script_options, texts, words
 from tests.sources import ROOT, modules_in, nodes_in, tree_of
 
@@ -69,13 +69,6 @@ TERMS = {
     *("TensorArray", "TensorList", "axpy"),
 }
 """Single words of other systems, and of the formulas on the pages."""
-
-
-def expand_braces(path: str) -> list[str]:
-    """``a/{b,c}.py`` is two paths."""
-    parts = re.split(r"\{([^}]*)\}", path)
-    choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
-    return ["".join(choice) for choice in product(*choices)]
 
 
 def is_path(span: str) -> bool:
@@ -178,13 +171,6 @@ def test_paths_and_names_exist(page: Page) -> None:
     names = [match[1] for span in spans if span not in paths and (match := DOTTED.fullmatch(span))]
     unknown = [name for name in names if not is_known(name) and not is_file_of_a_user(name)]
     assert not wrong + unknown
-
-
-def package_rows() -> Iterator[tuple[list[str], str]]:
-    """The paths and the contents in each row of the table of packages."""
-    table = pages()["ARCHITECTURE.md"].text.partition("## Packages")[2].partition("\n## ")[0]
-    for row in re.findall(r"^\| (`.*`) \| (.*) \|$", table, re.MULTILINE):
-        yield [path for span in SPAN.findall(row[0]) for path in expand_braces(span)], row[1]
 
 
 def test_names_in_the_table_of_packages_are_of_the_package() -> None:

@@ -1,7 +1,7 @@
-"""The planned delay is the smallest with which nothing is silent."""
+"""The planned delay is the smallest with which nothing is silent; with resampling, the smaller of two pre-rolls."""
 
 from dataclasses import replace
-from math import ceil, gcd, lcm
+from math import gcd, lcm
 
 import numpy as np
 import pytest
@@ -37,16 +37,14 @@ def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None
     assert timing.plan_delay(headroom_s, False).headroom_frames == 0
 
 
-def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
-    """Silence that a pipeline needs at the start, found by going through its blocks one by one."""
-    silence_frames = 0
-    for k in range(1, blocks + 1):
-        arrived = k * timing.block_frames
-        outputs = max(ceil((arrived - timing.ahead_in_frames) * timing.rate_hz / timing.rate_in_hz), 0)
-        filled = (outputs + lead) // timing.pulse_frames * timing.pulse_frames
-        frames_out = max(ceil((filled - timing.ahead_out_frames) * timing.rate_out_hz / timing.rate_hz), 0)
-        silence_frames = max(silence_frames, arrived - frames_out)
-    return silence_frames
+def needed_frames(timing: Timing, preroll: int, blocks: int) -> int:
+    """Frames of silence that a pipeline needs at the start, and those of its pre-roll; all its blocks are tried."""
+    arrived = np.arange(1, blocks + 1) * timing.block_frames
+    outputs = -(-(arrived - timing.ahead_in_frames) * timing.rate_hz // timing.rate_in_hz)
+    filled = (np.maximum(outputs, 0) + preroll) // timing.pulse_frames * timing.pulse_frames
+    played = -(-(filled - timing.ahead_out_frames) * timing.rate_out_hz // timing.rate_hz)
+    silence_frames = max(int(np.max(arrived - np.maximum(played, 0))), 0)
+    return silence_frames + timing.in_device_frames(preroll)
 
 
 @settings(max_examples=150, deadline=None)
@@ -58,7 +56,7 @@ def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     st.integers(0, 100),
     st.integers(0, 100),
 )
-def test_the_delay_with_resampling_is_minimal(
+def test_the_delay_with_resampling_is_minimal_of_two_prerolls(
     device_hz: int, hz: int, pulse: int, block: int, ahead_in_frames: int, ahead_out_frames: int
 ) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in_frames, ahead_out_frames)
@@ -66,10 +64,11 @@ def test_the_delay_with_resampling_is_minimal(
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in_frames + (ahead_out_frames + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    min_silence = needed_silence(timing, schedule.preroll_model_frames, blocks)
-    assert schedule.frames - schedule.preroll_device_frames >= min_silence
+    look_ahead = -(-ahead_in_frames * hz // device_hz) % pulse
+    assert schedule.preroll_model_frames in (0, look_ahead)
+    assert schedule.frames >= needed_frames(timing, schedule.preroll_model_frames, blocks)
     if blocks == period // block:
-        assert schedule.frames - schedule.preroll_device_frames == min_silence
+        assert schedule.frames == min(needed_frames(timing, preroll, blocks) for preroll in (0, look_ahead))
     assert schedule.frames <= timing.plan_delay(None, True).frames - block
 
 

@@ -17,7 +17,7 @@ from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, fields, late_by, runs, sum_model
 from tests.streaming.models import cached_program
 
-CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
+CONTINUING = tuple(policy for policy in DEVICE_POLICIES if policy != "abort")
 
 
 def numbered_sound(frames: int) -> Array:
@@ -126,7 +126,7 @@ def test_sound_after_a_slow_second_has_the_reported_delay(policy: str) -> None:
     )
 
 
-def test_a_too_slow_callback_plays_everything_late() -> None:
+def test_a_too_slow_callback_plays_all_without_silence() -> None:
     """The device calls again as soon as the slow call returns."""
     x = numbered_sound(100 * BLOCK)
     with runs(cached_program(), engine="callback", compute_s=0.025) as (host, live):
@@ -221,7 +221,3 @@ def test_resampled_sound_is_back_where_it_was(policy: str) -> None:
     assert delay.total_s == pytest.approx(late_s, abs=1 / 48000)
     ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
     assert np.abs(played - ideal).max() < 1e-3
-
-
-def test_all_policies_are_tested() -> None:
-    assert {*CONTINUING, "abort"} == {*POLICIES}

@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
 from pulse.program.kernels.matmul import product_blocks, product_lanes
-from pulse.program.kernels.recurrent import layer_lanes
+from pulse.program.kernels.recurrent import gates, layer_lanes
 from pulse.program.native import native_lanes
 from pulse.program.native.native_lanes import group_size
 from pulse.program.native.native_program import NativeProgram
@@ -149,9 +149,8 @@ def test_refused_steps_leave_the_lanes_unchanged() -> None:
 def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (product_lanes, product_blocks):
+    for module in (product_lanes, product_blocks, layer_lanes, gates):
         monkeypatch.setattr(module, "HAS_AVX512", eight)
-    monkeypatch.setattr(layer_lanes, "HAS_AVX512", eight)
     compiled = program(name, 1)
     assert isinstance(compiled, NativeProgram)
     _, input_place = compiled.input_places[0]

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -82,24 +83,56 @@ def test_specialised_kernels_replace_all_rows_bit_identically() -> None:
         assert are_bit_identical(left, right)
 
 
+class WatchedTable(np.ndarray):
+    """A table that calls ``after_write`` after each word that is written to it."""
+
+    after_write: Callable[[], None]
+
+    def __setitem__(self, key: object, value: object) -> None:
+        super().__setitem__(key, value)
+        self.after_write()
+
+
+class SteppedPair:
+    """A stream of a program, and one of the same program with generic rows: both get the same pulses."""
+
+    def __init__(self, compiled: NativeProgram) -> None:
+        self.steps = 0
+        self._compiled = compiled
+        self._state, self._generic = compiled.spawn(), fresh().spawn()
+
+    def step(self) -> None:
+        x = block(self._compiled, self._compiled.pulse, self.steps)
+        assert are_bit_identical(self._state.step(x), self._generic.step(x))
+        self.steps += 1
+
+
+@pytest.mark.usefixtures("every_gain")
+def test_each_row_may_be_replaced_between_steps() -> None:
+    """The stream runs every partly specialised table."""
+    compiled = fresh()
+    compiled.table = compiled.table.view(WatchedTable)
+    pair, others = SteppedPair(compiled), compiled.spawn_many(3)
+    compiled.table.after_write = pair.step
+    report = compiled.specialise()
+    assert pair.steps == report.rows == compiled.row_count
+    pair.step()
+    x = block(compiled, compiled.pulse, 3)
+    (lanes,), (expected,) = others.step(np.stack([x] * 3)).values(), fresh().spawn().step(x).values()
+    assert all(np.array_equal(lane, expected) for lane in lanes)
+
+
 @pytest.mark.usefixtures("every_gain")
 def test_rows_replaced_while_a_stream_runs_give_the_same_bits() -> None:
-    expected, compiled = outputs(fresh()), fresh()
-    state, others = compiled.spawn(), compiled.spawn_many(3)
-    thread = threading.Thread(target=compiled.specialise)
-    steps = [state.step(block(compiled, compiled.pulse, 3))]
+    """The stream steps until all rows are replaced, and a few times after it."""
+    compiled = fresh()
+    pair, thread = SteppedPair(compiled), threading.Thread(target=compiled.specialise)
     thread.start()
-    while thread.is_alive() and len(steps) < PULSES - 2:
-        steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
-    thread.join()
+    while thread.is_alive():
+        pair.step()
     assert compiled.specialised_kernels
-    while len(steps) < PULSES:
-        steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
-    for left, right in zip(expected, steps):
-        assert are_bit_identical(left, right)
-    x = block(compiled, compiled.pulse, 3)
-    (lanes,) = others.step(np.stack([x] * 3)).values()
-    assert all(np.array_equal(lane, next(iter(expected[0].values()))) for lane in lanes)
+    for _ in range(3):
+        pair.step()
 
 
 @pytest.mark.usefixtures("every_gain")

@@ -70,10 +70,13 @@ def test_rounded_weights_agree_with_the_cell(
 @pytest.mark.parametrize(("kind", "before"), [("gru", True), ("lstm", False)])
 @pytest.mark.parametrize("form", ["f32", "bf16", "int8"])
 @pytest.mark.parametrize("eight", [False, True])
-def test_state_groups_agree_with_the_cell_for_all_registers(
+def test_groups_of_four_states_agree_for_all_registers(
     monkeypatch: pytest.MonkeyPatch, kind: CellKind, before: bool, form: Form, eight: bool
 ) -> None:
-    """This runs plain Python; the compiled kernels have the registers of this processor."""
+    """This runs plain Python; the compiled kernels have the registers of this processor.
+
+    Groups of eight are those of lanes: ``test_lane_kernels_as_plain_python_stay_inside_their_memory``.
+    """
     monkeypatch.setattr(gates, "HAS_AVX512", eight)
     pulse = CellPulse(cell_of(kind, before), 2, 7, 33, form=form)
     assert_agrees_with_the_cell(pulse, lambda row: [run_row(row, python=True)])
