@@ -1,4 +1,4 @@
-# pyright: reportAttributeAccessIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 """Bytes as object code: named constants for the target processor."""
 
 from collections.abc import Mapping
@@ -18,8 +18,9 @@ def constants_object(constants: Mapping[str, bytes]) -> bytes:
     for name, data in constants.items():
         kind = ir.ArrayType(ir.IntType(8), max(len(data), 1))
         variable = ir.GlobalVariable(module, kind, name)
-        variable.global_constant, variable.align = True, ALIGNMENT
-        variable.initializer = ir.Constant(kind, bytearray(data or b"\0"))
+        variable.global_constant = True
+        variable.align = ALIGNMENT  # pyright: ignore[reportAttributeAccessIssue]
+        variable.initializer = ir.Constant(kind, bytearray(data or b"\0"))  # pyright: ignore[reportAttributeAccessIssue]
     parsed = llvm.parse_assembly(str(module))
     for name in constants:
         parsed.get_global_variable(name).visibility = "hidden"

@@ -43,15 +43,6 @@ def files_of(trees: Iterable[tuple[str, ast.Module]]) -> Mapping[str, tuple[str,
     return {name: tuple(sorted(where)) for name, where in files.items() if len(where) > 1}
 
 
-def test_shared_names_are_found() -> None:
-    texts = {
-        "a": "class Step: ...\nclass _Own: ...\nRow: TypeAlias = int\nSIZE = 1\nTable = int",
-        "b": "if True:\n    class Step: ...\nclass _Own: ...\nRow = TypeVar('Row')\nSIZE = 2\nTable = float",
-    }
-    shared = {"Step": ("a", "b"), "Table": ("a", "b")}
-    assert files_of((file, ast.parse(text)) for file, text in texts.items()) == shared
-
-
 def test_classes_and_aliases_have_names_of_their_own() -> None:
     assert files_of((name_of(path), tree_of(path)) for path in modules_in(*FOLDERS)) == SHARED
 

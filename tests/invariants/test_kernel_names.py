@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from pulse.jit.registry import KERNELS, Kernel
 from pulse.program.kernels import families as families
 
@@ -13,19 +11,6 @@ ALL = [kernel for kernel in KERNELS.values() if kernel.function.__module__.start
 def kernel_name(class_name: str) -> str:
     """The name of the kernel for a class of instructions; digits belong to the word before them."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name.removesuffix("Row")).lower()
-
-
-@pytest.mark.parametrize(
-    ("class_name", "name"),
-    [
-        ("GruRow", "gru"),
-        ("TopKRow", "top_k"),
-        ("Chain64Row", "chain64"),
-        ("InterleavedLayerNormRow", "interleaved_layer_norm"),
-    ],
-)
-def test_names_of_classes_become_names_of_kernels(class_name: str, name: str) -> None:
-    assert kernel_name(class_name) == name
 
 
 def lanes_suffix(kernel: Kernel) -> str:

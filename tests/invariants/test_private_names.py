@@ -3,8 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 ALLOWED = {
@@ -37,20 +35,6 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                         yield from (
                             (node.lineno, part) for part in argument.value.split(".") if is_private(part)
                         )
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("live._watch.ended", ["_watch"]),
-        ("from streaming.live.live import _abandoned", ["_abandoned"]),
-        ("monkeypatch.setattr(warming, '_begin', None)", ["_begin"]),
-        ("monkeypatch.setattr('streaming.compilation.warming._begin', None)", ["_begin"]),
-        ("self._loop.pass_s(cls._now) + one.__name__", []),
-    ],
-)
-def test_private_names_are_found(text: str, names: list[str]) -> None:
-    assert [name for _, name in private_names(ast.parse(text))] == names
 
 
 def test_tests_use_no_private_names() -> None:

@@ -3,8 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -70,37 +68,6 @@ def constant_parameters(tree: ast.Module) -> Iterator[str]:
                     pass
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("def test_a(x):\n  x = 2", ["x"]),
-        ("def test_a(x):\n  for x, y in pairs: ...", ["x"]),
-        ("async def test_a(x):\n  x += 2", ["x"]),
-        ("def test_a(x):\n  y = [x for x in range(2)]", []),
-        ("def test_a(x):\n  x.y = x[0] = 2", []),
-        ("def helper(x):\n  x = 2", []),
-    ],
-)
-def test_changed_parameters_are_found(text: str, names: list[str]) -> None:
-    assert changed_parameters(ast.parse(text)) == names
-
-
-@pytest.mark.parametrize(
-    ("names", "cases", "constant"),
-    [
-        ("'a'", "[1, 2]", []),
-        ("'a, b'", "[(1, 2), (3, 2)]", ["b"]),
-        ("('a', 'b')", "[(1, 2), pytest.param(3, 2, id='c')]", ["b"]),
-        ("('a', 'b')", "[(1, 2)]", []),
-        ("('a', 'b')", "[(1, c), *others]", []),
-        ("'a'", "SEVERAL", []),
-    ],
-)
-def test_constant_parameters_are_found(names: str, cases: str, constant: list[str]) -> None:
-    text = f"@pytest.mark.parametrize({names}, {cases})\ndef test_a(a, b): ..."
-    assert list(constant_parameters(ast.parse(text))) == constant
-
-
 def test_tests_keep_their_parameters() -> None:
     wrong = {
         name_of(path): names for path in modules_in("tests") if (names := changed_parameters(tree_of(path)))
@@ -115,3 +82,9 @@ def test_each_parameter_has_several_values() -> None:
         if (names := [*constant_parameters(tree_of(path))])
     }
     assert not wrong, f"write the value where it is used: {wrong}"
+
+
+def test_changed_and_constant_parameters_are_found() -> None:
+    assert changed_parameters(ast.parse("def test_a(x):\n  for x, y in pairs: ...")) == ["x"]
+    text = "@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(3, 2, id='c')])\ndef test_a(a, b): ..."
+    assert [*constant_parameters(ast.parse(text))] == ["b"]

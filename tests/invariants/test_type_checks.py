@@ -1,16 +1,17 @@
-"""Files that leave pyright's strict mode are few, and do not become more."""
+"""Files that leave pyright's strict mode do not become more, and all of them have their attributes checked."""
 
-from tests.sources import modules_in, name_of
+from tests.sources import modules_in
 
 MAX_FILES = 54
 """Modules that numba or an untyped package shapes. It may only fall."""
 
 
-def test_few_files_are_checked_less() -> None:
-    relaxed = [
-        name_of(path)
+def test_relaxed_files_do_not_become_more() -> None:
+    lines = [
+        line
         for path in modules_in("pulse", "streaming")
-        if any(line.startswith("# pyright:") for line in path.read_text("utf-8").splitlines())
+        for line in path.read_text("utf-8").splitlines()
+        if line.startswith("# pyright:")
     ]
-    assert relaxed
-    assert len(relaxed) <= MAX_FILES, "give types instead"
+    assert 0 < len(lines) <= MAX_FILES, "give types instead"
+    assert not [line for line in lines if "reportAttributeAccessIssue" in line], "ignore single lines instead"

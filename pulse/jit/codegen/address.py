@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``address`` for numba: casts between ints and pointers."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportOptionalMemberAccess=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false, reportOptionalMemberAccess=false
 """``atomics`` for numba: LLVM's ordered loads and stores."""
 
 from collections.abc import Callable

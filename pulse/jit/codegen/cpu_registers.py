@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false
 """``cpu_registers`` for numba: instructions of x86 and ARM."""
 
 from llvmlite import ir

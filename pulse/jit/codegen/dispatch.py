@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``dispatch`` for numba: LLVM functions that are not inlined, one of them with a switch over loops."""
 
 from llvmlite import ir

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``dots`` for numba: one instruction for each sum of products if the processor has it.
 
 LLVM converts the calls of AVX512-BF16 from its older versions, whose operands are int32 and int16 vectors.

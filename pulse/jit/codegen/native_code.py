@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """Compile a Python function to standalone object code, with numba and LLVM.
 
 The result has one global symbol and needs only C functions by name, so llvmlite alone can link it. Code that numba
@@ -113,7 +113,7 @@ def _target_context():
         """Return a key for numba's tables, in place of the function that Python would call."""
         return object()
 
-    return cpu_target.target_context.subtarget(
+    return cpu_target.target_context.subtarget(  # pyright: ignore[reportAttributeAccessIssue]
         _internal_codegen=_Codegen("pulse"), target=_Target, get_executable=executable
     )
 
@@ -124,9 +124,10 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
     register_with_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
-    flags.no_cpython_wrapper = flags.no_compile = True
-    flags.no_cfunc_wrapper = flags.enable_pyobject = False
-    flags.forceinline = True  # inline the compiled function into the C function
+    flags.no_cpython_wrapper = flags.no_compile = True  # pyright: ignore[reportAttributeAccessIssue]
+    flags.no_cfunc_wrapper = flags.enable_pyobject = False  # pyright: ignore[reportAttributeAccessIssue]
+    # Inline the compiled function into the C function.
+    flags.forceinline = True  # pyright: ignore[reportAttributeAccessIssue]
     try:
         result = compiler.compile_extra(
             cpu_target.typing_context,

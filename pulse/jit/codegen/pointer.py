@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``pointer`` for numba: address arithmetic, loads and stores, without checks or wrapped indices."""
 
 import operator

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """The LLVM code of the functions of ``python_call``."""
 
 from llvmlite import ir

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``raw`` for numba: casts of pointers, LLVM's memmove and memset, shuffles of rows."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``instruction`` for numba: rows are two pointers, and their fields are loads from known offsets."""
 
 import operator

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``simd`` for numba: LLVM vectors of 16 lanes; each function is generated inline.
 
 Explicit 16-lane vectors become one zmm register with AVX-512, two ymm with AVX2, four q with NEON.

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """Loads and stores of ``simd`` for numba: whole vectors, parts of them, and elements of 16 and 8 bits as floats."""
 
 from llvmlite import ir

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """Machine code for single rows: a kernel with the words of a row as constants.
 
 LLVM inlines the kernel and folds everything that depends on the words: counts and steps of loops, branches over forms,

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false
 """``stack`` for numba: one alloca at the entry of the kernel, aligned to a cache line."""
 
 import operator

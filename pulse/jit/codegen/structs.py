@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``structs`` for numba: a pointer, and fields that are loads and stores at known offsets."""
 
 import operator

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportArgumentType=false
 """``tuples`` for numba: one call for each element, one after another."""
 
 from numba.core import types

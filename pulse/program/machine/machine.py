@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false
 """The machine: the loop that calls the kernel of each row, in order.
 
 ``run`` and ``run_profiled`` take a linked table and addresses as plain ints. They run without the GIL and treat
