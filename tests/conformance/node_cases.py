@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,7 +39,7 @@ class NodeCase:
         """Whether it is a function body in place of an operator."""
         return EXPANDED in self.name
 
-    @property
+    @cached_property
     def operator(self) -> str:
         """Its one operator; empty where it has several."""
         (first, *others) = self.model.graph.node

@@ -33,7 +33,7 @@ class NodeOutcome:
     @property
     def must(self) -> bool:
         """Whether it is a plain case of an operator that must run."""
-        return self.case.operator in MUST and not self.case.expanded
+        return not self.case.expanded and self.case.operator in MUST
 
     def __str__(self) -> str:
         return f"{self.case.name} {self.status}: {self.reason}"

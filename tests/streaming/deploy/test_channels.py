@@ -74,7 +74,10 @@ def noise(name: str, frames: int) -> Sound:
 
 @both_hosts
 @ALL
-@pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
+@pytest.mark.parametrize(
+    "rate_hz",
+    [RATE_HZ, 44_100, *(pytest.param(rate_hz, marks=pytest.mark.slow) for rate_hz in (48_000, 8_000))],
+)
 def test_all_channels_agree_with_python(
     folder: Callable[[str], Path], begin: Begin, name: str, rate_hz: int
 ) -> None:
