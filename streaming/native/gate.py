@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false
 """A gate between a device and the function that processes its blocks: when shut, it lets no call through.
 
 An abandoned device may resume, and its thread then makes the same call as before. It calls the gate, whose memory is
