@@ -17,7 +17,7 @@ from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, fields, late_by, runs, sum_model
 from tests.streaming.models import cached_program
 
-CONTINUING = tuple(policy for policy in DEVICE_POLICIES if policy != "abort")
+CONTINUING = tuple(policy for policy in POLICIES if policy != "abort")
 
 
 def numbered_sound(frames: int) -> Array:
