@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numba.core import types
 
 from pulse.jit.codegen.pointer import INT64, WORDS, implements_in_numba
-from pulse.jit.codegen.simd import lowers
+from pulse.jit.codegen.simd import defines
 from pulse.jit.codegen.structs import StructType, place_of
 from pulse.jit.language import atomics
 from pulse.support.record import record
@@ -72,6 +72,4 @@ def _increment(typingctx, words, i):
     return word and (types.none(*word.types), build)
 
 
-@lowers(atomics.fence, types.none)
-def _fence(builder):
-    builder.fence("seq_cst")
+defines(atomics.fence, types.none)(lambda builder: builder.fence("seq_cst"))

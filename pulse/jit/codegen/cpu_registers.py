@@ -7,7 +7,7 @@ from numba.core.cgutils import alloca_once
 
 from pulse.jit.codegen.foreign import external
 from pulse.jit.codegen.pointer import INT64
-from pulse.jit.codegen.simd import lowers
+from pulse.jit.codegen.simd import defines
 from pulse.jit.language import cpu_registers
 from pulse.jit.processor import processor
 
@@ -34,7 +34,7 @@ def _float_mode(builder):
     return INT64(0)
 
 
-@lowers(cpu_registers.restore_denormals, types.none, types.int64)
+@defines(cpu_registers.restore_denormals, types.none, types.int64)
 def _set_float_mode(builder, mode):
     if _architecture(builder) == "x86":
         slot = alloca_once(builder, INT32)
@@ -51,7 +51,7 @@ def _call(builder, name, slot) -> None:
     builder.call(function, [builder.bitcast(slot, BYTE_POINTER)])
 
 
-@lowers(cpu_registers.flush_denormals, types.int64)
+@defines(cpu_registers.flush_denormals, types.int64)
 def _flush_denormals(builder):
     previous_mode = _float_mode(builder)
     flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
@@ -59,13 +59,13 @@ def _flush_denormals(builder):
     return previous_mode
 
 
-@lowers(cpu_registers.tick_count, types.int64)
+@defines(cpu_registers.tick_count, types.int64)
 def _tick_count(builder):
     counter = "readsteadycounter" if _architecture(builder) == "aarch64" else "readcyclecounter"
     return builder.call(external(builder, f"llvm.{counter}", ir.FunctionType(INT64, [])), [])
 
 
-@lowers(cpu_registers.pause, types.none)
+@defines(cpu_registers.pause, types.none)
 def _pause(builder):
     if _architecture(builder) == "x86":
         function = external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), []))

@@ -8,10 +8,10 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
-from pulse.jit.codegen.simd import FLOATS
+from pulse.jit.codegen.simd import FLOATS, accepts
 from pulse.jit.codegen.simd_memory import vector_pointer
 from pulse.jit.codegen.structs import DOUBLE
-from pulse.jit.language.declared import DISPATCHED_ROWS, Dispatcher, Outlined, PythonFunction
+from pulse.jit.language.declared import DISPATCHED_ROWS, Chooser, Dispatcher, Outlined, PythonFunction
 from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
@@ -45,6 +45,40 @@ def declare_dispatcher(declared: Dispatcher) -> None:
         return signature(types.none, *parameters) if len(args) == len(parameters) else None
 
     _declare_apart(declared.apply, resolve, fill)
+
+
+def declare_chooser(declared: Chooser) -> None:
+    """Declare a chooser to numba: a switch inside its caller, into which the functions are inlined."""
+    parameters = {"code": types.int64, "a": FLOATS, "b": FLOATS, "p": types.float64, "q": types.float64}
+    kinds = tuple(parameters.values())
+
+    def resolve(args):
+        fits = len(args) == len(kinds) and all(map(accepts, args, kinds))
+        return signature(FLOATS, *kinds) if fits else None
+
+    declare_type(declared.choose, resolve)
+
+    @lower_builtin(declared.choose, *kinds)
+    def _choose(context, builder, _, args):
+        values = dict(zip(parameters, args))
+        blocks = [builder.append_basic_block() for _ in declared.functions]
+        chosen = builder.append_basic_block("chosen")
+        switch = builder.switch(values["code"], blocks[-1])
+        for code, block in enumerate(blocks[:-1]):
+            switch.add_case(code, block)
+        results = []
+        for function, block in zip(declared.functions, blocks):
+            builder.position_at_end(block)
+            names = names_of(function)
+            kind = signature(FLOATS, *(parameters[name] for name in names))
+            result = _call_inlined(context, builder, function, kind, [values[name] for name in names])
+            results.append((result, builder.block))
+            builder.branch(chosen)
+        builder.position_at_end(chosen)
+        choice = builder.phi(FLOATS.data)
+        for result in results:
+            choice.add_incoming(*result)
+        return choice
 
 
 def declare_outlined(declared: Outlined) -> None:

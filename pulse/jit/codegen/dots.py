@@ -18,8 +18,8 @@ from pulse.jit.codegen.simd import (
     INTS_LL,
     call,
     constant,
+    defines,
     fused_product,
-    lowers,
 )
 from pulse.jit.codegen.simd_memory import BF16_POINTER, ROW_OF_HALVES_LL, vector_pointer, words_of_pairs
 from pulse.jit.language import dots
@@ -41,12 +41,10 @@ def is_fast() -> bool:
     return has_features("avx512vnni", "avx512vbmi")
 
 
-@lowers(dots.has_byte_dots, types.boolean)
-def _has(builder):
-    return ir.Constant(BIT, int(is_fast()))
+defines(dots.has_byte_dots, types.boolean)(lambda builder: ir.Constant(BIT, int(is_fast())))
 
 
-@lowers(dots.vdot_bytes, INTS, INTS, INTS, INTS)
+@defines(dots.vdot_bytes, INTS, INTS, INTS, INTS)
 def _dot(builder, total, natural, signed):
     if is_fast():
         return call(builder, "llvm.x86.avx512.vpdpbusd.512", INTS_LL, total, natural, signed)
@@ -90,12 +88,12 @@ def extract_lanes(builder, vector, first: int, count: int):
     return builder.shuffle_vector(vector, vector, lanes)
 
 
-@lowers(dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
+@defines(dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
 def _store_bytes(builder, p, i, v):
     builder.store(builder.trunc(v, NARROW_LL), vector_pointer(builder, p, i, NARROW_LL), align=1)
 
 
-lowers(dots.vload_words, INTS, WORD_POINTER, types.int64)(words_of_pairs)
+defines(dots.vload_words, INTS, WORD_POINTER, types.int64)(words_of_pairs)
 
 
 def shuffle(builder, first, second, indices):
@@ -150,7 +148,7 @@ for _blocks in range(1, BYTES + 1):
         return values
 
     _numbers = types.UniTuple(types.int64, _blocks)
-    lowers(dots.columns_of, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64, _numbers)(_columns_of)
+    defines(dots.columns_of, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64, _numbers)(_columns_of)
 
 
 def is_fast_on_halves() -> bool:
@@ -158,7 +156,7 @@ def is_fast_on_halves() -> bool:
     return has_features("avx512bf16")
 
 
-@lowers(dots.vdot_halves, FLOATS, FLOATS, INTS, INTS)
+@defines(dots.vdot_halves, FLOATS, FLOATS, INTS, INTS)
 def _dot_halves(builder, total, a, b):
     if is_fast_on_halves():
         return call(builder, "llvm.x86.avx512bf16.dpbf16ps.512", FLOATS_LL, total, a, b)
@@ -173,7 +171,7 @@ def floats_of_pairs(builder, pairs):
     return builder.bitcast(first, FLOATS_LL), builder.bitcast(second, FLOATS_LL)
 
 
-@lowers(dots.vstore_halves, types.none, BF16_POINTER, types.int64, FLOATS)
+@defines(dots.vstore_halves, types.none, BF16_POINTER, types.int64, FLOATS)
 def _store_halves(builder, p, i, v):
     where = vector_pointer(builder, p, i, ROW_OF_HALVES_LL)
     if is_fast_on_halves():

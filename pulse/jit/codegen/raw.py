@@ -9,7 +9,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit.codegen.pointer import PointerType, declare_type, has_pointer_at
-from pulse.jit.codegen.simd import BIT, call, lowers
+from pulse.jit.codegen.simd import BIT, call, defines
 from pulse.jit.language import raw
 from pulse.jit.language.raw import TILE_ROWS
 
@@ -39,18 +39,18 @@ for _function, _element in (
     _declare_view(_function, _element)
 
 
-@lowers(raw.move_bytes, types.none, BYTES, BYTES, types.int64)
+@defines(raw.move_bytes, types.none, BYTES, BYTES, types.int64)
 def _move_bytes(builder, dst, src, count):
     call(builder, "llvm.memmove.p0.p0.i64", ir.VoidType(), dst, src, count, BIT(0))
 
 
-@lowers(raw.fill_bytes, types.none, BYTES, types.int64, types.int64)
+@defines(raw.fill_bytes, types.none, BYTES, types.int64, types.int64)
 def _fill_bytes(builder, dst, value, count):
     byte = builder.trunc(value, ir.IntType(8))
     call(builder, "llvm.memset.p0.i64", ir.VoidType(), dst, byte, count, BIT(0))
 
 
-@lowers(raw.opaque, types.int64, types.int64)
+@defines(raw.opaque, types.int64, types.int64)
 def _hide_value(builder, value):
     kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
     return builder.asm(kind, "", "=r,0", [value], side_effect=True)
@@ -64,7 +64,7 @@ def _interleave(builder, a, b, width: int):
         yield builder.shuffle_vector(a, b, mask)
 
 
-@lowers(raw.transpose_tile, types.none, FLOATS, FLOATS, types.int64, types.int64)
+@defines(raw.transpose_tile, types.none, FLOATS, FLOATS, types.int64, types.int64)
 def _transpose_tile(builder, dst, src, dst_step, src_step):
     row = ir.PointerType(ir.VectorType(ir.FloatType(), TILE_ROWS))
 

@@ -70,7 +70,7 @@ def accepts(actual: types.Type, expected: types.Type) -> bool:
     return isinstance(expected, types.Number) and isinstance(actual, types.Number)
 
 
-def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes_needed: bool = False):
+def defines(function: Callable, result: types.Type, *arguments: types.Type, lanes_needed: bool = False):
     """Make a decorator: ``build(builder, *values)`` defines ``function`` for these argument types.
 
     ``lanes_needed``: at least one argument must be lanes (for operators, which numbers have too).
@@ -108,19 +108,13 @@ def call(builder, name: str, result: ir.Type, *args, flags: tuple[str, ...] = ()
 # construction
 
 
-@lowers(simd.vsplat, FLOATS, types.float32)
-def _vsplat(builder, x):
-    return splat(builder, x, FLOATS_LL)
+defines(simd.vsplat, FLOATS, types.float32)(lambda builder, x: splat(builder, x, FLOATS_LL))
 
 
-@lowers(simd.vzero, FLOATS)
-def _vzero(builder):
-    return constant(FLOATS_LL, 0.0)
+defines(simd.vzero, FLOATS)(lambda builder: constant(FLOATS_LL, 0.0))
 
 
-@lowers(simd.vindex, FLOATS)
-def _vindex(builder):
-    return constant(FLOATS_LL, [float(lane) for lane in range(LANES)])
+defines(simd.vindex, FLOATS)(lambda builder: constant(FLOATS_LL, [float(lane) for lane in range(LANES)]))
 
 
 # arithmetic
@@ -133,8 +127,8 @@ for _operator, _in_place, _build in (
     (operator.mul, operator.imul, Builder.fmul),
     (operator.truediv, operator.itruediv, Builder.fdiv),
 ):
-    lowers(_operator, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
-    lowers(_in_place, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
+    defines(_operator, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
+    defines(_in_place, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
 
 for _operator, _build in (
     (operator.add, Builder.add),
@@ -146,15 +140,15 @@ for _operator, _build in (
     (operator.lshift, Builder.shl),
     (operator.rshift, Builder.ashr),
 ):
-    lowers(_operator, INTS, INTS, INTS, lanes_needed=True)(_build)
+    defines(_operator, INTS, INTS, INTS, lanes_needed=True)(_build)
 
-lowers(operator.and_, MASK, MASK, MASK)(Builder.and_)
-lowers(operator.or_, MASK, MASK, MASK)(Builder.or_)
-lowers(operator.invert, MASK, MASK)(Builder.not_)
-lowers(operator.neg, FLOATS, FLOATS, lanes_needed=True)(Builder.fneg)
+defines(operator.and_, MASK, MASK, MASK)(Builder.and_)
+defines(operator.or_, MASK, MASK, MASK)(Builder.or_)
+defines(operator.invert, MASK, MASK)(Builder.not_)
+defines(operator.neg, FLOATS, FLOATS, lanes_needed=True)(Builder.fneg)
 
 for _function, _name in ((simd.vabs, "fabs"), (simd.vsqrt, "sqrt")):
-    lowers(_function, FLOATS, FLOATS)(
+    defines(_function, FLOATS, FLOATS)(
         lambda builder, v, name=f"llvm.{_name}.v16f32": call(builder, name, FLOATS_LL, v)
     )
 
@@ -191,18 +185,18 @@ def _round_towards(builder, v, name: str, towards: str | None):
     )
 
 
-@lowers(simd.vround, FLOATS, FLOATS)
+@defines(simd.vround, FLOATS, FLOATS)
 def _nearest(builder, v):
     return _round_towards(builder, v, "rint", None)
 
 
 for _function, _name, _towards in ((simd.vfloor, "floor", "<"), (simd.vceil, "ceil", ">")):
-    lowers(_function, FLOATS, FLOATS)(
+    defines(_function, FLOATS, FLOATS)(
         lambda builder, v, name=_name, towards=_towards: _round_towards(builder, v, name, towards)
     )
 
 
-@lowers(simd.vfma, FLOATS, FLOATS, FLOATS, FLOATS)
+@defines(simd.vfma, FLOATS, FLOATS, FLOATS, FLOATS)
 def fused_product(builder, a, b, c):
     """Build ``a * b + c``, rounded once if the processor can."""
     if not has_fma():
@@ -210,7 +204,7 @@ def fused_product(builder, a, b, c):
     return call(builder, "llvm.fma.v16f32", FLOATS_LL, a, b, c)
 
 
-@lowers(simd.vfma_half, FLOATS, FLOATS, FLOATS, FLOATS)
+@defines(simd.vfma_half, FLOATS, FLOATS, FLOATS, FLOATS)
 def _fma_half(builder, a, b, c):
     half = LANES // 2
     lanes = ir.Constant(ir.VectorType(INT32, half), list(range(half)))
@@ -229,14 +223,10 @@ def extreme(builder, a, b, comparison: str):
     return builder.select(builder.fcmp_unordered("uno", b, b), b, first)
 
 
-@lowers(simd.vmin, FLOATS, FLOATS, FLOATS)
-def _min(builder, a, b):
-    return extreme(builder, a, b, "<")
+defines(simd.vmin, FLOATS, FLOATS, FLOATS)(lambda builder, a, b: extreme(builder, a, b, "<"))
 
 
-@lowers(simd.vmax, FLOATS, FLOATS, FLOATS)
-def _max(builder, a, b):
-    return extreme(builder, a, b, ">")
+defines(simd.vmax, FLOATS, FLOATS, FLOATS)(lambda builder, a, b: extreme(builder, a, b, ">"))
 
 
 # comparisons and masks
@@ -248,22 +238,18 @@ for _function, _sign in (
     (simd.vge, ">="),
     (simd.veq, "=="),
 ):
-    lowers(_function, MASK, FLOATS, FLOATS)(
+    defines(_function, MASK, FLOATS, FLOATS)(
         lambda builder, a, b, sign=_sign: builder.fcmp_ordered(sign, a, b)
     )
 
 
-@lowers(simd.vne, MASK, FLOATS, FLOATS)
-def _ne(builder, a, b):
-    return builder.fcmp_unordered("!=", a, b)
+defines(simd.vne, MASK, FLOATS, FLOATS)(lambda builder, a, b: builder.fcmp_unordered("!=", a, b))
 
 
-lowers(simd.vselect, FLOATS, MASK, FLOATS, FLOATS)(Builder.select)
+defines(simd.vselect, FLOATS, MASK, FLOATS, FLOATS)(Builder.select)
 
 
-@lowers(simd.vnonzero, MASK, INTS)
-def _nonzero(builder, v):
-    return builder.icmp_signed("!=", v, constant(INTS_LL, 0))
+defines(simd.vnonzero, MASK, INTS)(lambda builder, v: builder.icmp_signed("!=", v, constant(INTS_LL, 0)))
 
 
 # across the lanes
@@ -275,14 +261,14 @@ for _function, _width, _by in (
     (simd.vrotate_by_four, LANES, 4),
     (simd.vrotate_by_eight, LANES, 8),
 ):
-    lowers(_function, FLOATS, FLOATS)(
+    defines(_function, FLOATS, FLOATS)(
         lambda builder, v, width=_width, by=_by: builder.shuffle_vector(
             v, v, constant(INTS_LL, [i - i % width + (i + by) % width for i in range(LANES)])
         )
     )
 
 
-@lowers(simd.vadd_pairs, FLOATS, FLOATS, FLOATS)
+@defines(simd.vadd_pairs, FLOATS, FLOATS, FLOATS)
 def _add_pairs(builder, a, b):
     left, right = (
         builder.shuffle_vector(a, b, constant(INTS_LL, list(range(first, 2 * LANES, 2)))) for first in (0, 1)
@@ -290,13 +276,13 @@ def _add_pairs(builder, a, b):
     return builder.fadd(left, right)
 
 
-@lowers(simd.vdeinterleave_even, FLOATS, FLOATS, FLOATS)
-def _deinterleave_even(builder, a, b):
-    return builder.shuffle_vector(a, b, constant(INTS_LL, list(range(0, 2 * LANES, 2))))
+defines(simd.vdeinterleave_even, FLOATS, FLOATS, FLOATS)(
+    lambda builder, a, b: builder.shuffle_vector(a, b, constant(INTS_LL, list(range(0, 2 * LANES, 2))))
+)
 
 
 for _function, _first in ((simd.vinterleave_first, 0), (simd.vinterleave_second, LANES // 2)):
-    lowers(_function, FLOATS, FLOATS, FLOATS)(
+    defines(_function, FLOATS, FLOATS, FLOATS)(
         lambda builder, a, b, first=_first: builder.shuffle_vector(
             a, b, constant(INTS_LL, [first + lane // 2 + lane % 2 * LANES for lane in range(LANES)])
         )
@@ -316,45 +302,43 @@ def reduce_lanes(builder, v, combine: Callable):
     return builder.extract_element(v, INT32(0))
 
 
-@lowers(simd.vsum, types.float32, FLOATS)
-def _sum(builder, v):
-    return reduce_lanes(builder, v, builder.fadd)
+defines(simd.vsum, types.float32, FLOATS)(lambda builder, v: reduce_lanes(builder, v, builder.fadd))
 
 
-@lowers(simd.vmin_across, types.float32, FLOATS)
-def _min_across(builder, v):
-    return reduce_lanes(builder, v, lambda a, b: extreme(builder, a, b, "<"))
+defines(simd.vmin_across, types.float32, FLOATS)(
+    lambda builder, v: reduce_lanes(builder, v, lambda a, b: extreme(builder, a, b, "<"))
+)
 
 
-@lowers(simd.vmax_across, types.float32, FLOATS)
-def _max_across(builder, v):
-    return reduce_lanes(builder, v, lambda a, b: extreme(builder, a, b, ">"))
+defines(simd.vmax_across, types.float32, FLOATS)(
+    lambda builder, v: reduce_lanes(builder, v, lambda a, b: extreme(builder, a, b, ">"))
+)
 
 
 # bits
 
 
-@lowers(simd.vtoint, INTS, FLOATS)
+@defines(simd.vtoint, INTS, FLOATS)
 def _toint(builder, v):
     return builder.fptosi(v, INTS_LL)
 
 
-@lowers(simd.vtofloat, FLOATS, INTS)
+@defines(simd.vtofloat, FLOATS, INTS)
 def _tofloat(builder, v):
     return builder.sitofp(v, FLOATS_LL)
 
 
-@lowers(simd.vbits, INTS, FLOATS)
+@defines(simd.vbits, INTS, FLOATS)
 def _bits(builder, v):
     return builder.bitcast(v, INTS_LL)
 
 
-@lowers(simd.vfrombits, FLOATS, INTS)
+@defines(simd.vfrombits, FLOATS, INTS)
 def _frombits(builder, v):
     return builder.bitcast(v, FLOATS_LL)
 
 
-@lowers(simd.vproduct_biased, FLOATS, FLOATS, FLOATS)
+@defines(simd.vproduct_biased, FLOATS, FLOATS, FLOATS)
 def _product_biased(builder, a, b):
     """One fused product rounds; LLVM may reorder sums that are not one, so these round first."""
     bias = constant(FLOATS_LL, simd.BIASED)
@@ -363,24 +347,24 @@ def _product_biased(builder, a, b):
     return builder.fadd(_nearest(builder, builder.fmul(a, b)), bias)
 
 
-@lowers(simd.vexp2_biased, FLOATS, FLOATS)
-def _exp2_biased(builder, v):
-    return _frombits(builder, builder.shl(_bits(builder, v), constant(INTS_LL, 23)))
+defines(simd.vexp2_biased, FLOATS, FLOATS)(
+    lambda builder, v: _frombits(builder, builder.shl(_bits(builder, v), constant(INTS_LL, 23)))
+)
 
 
-@lowers(simd.vexp2i, FLOATS, FLOATS)
+@defines(simd.vexp2i, FLOATS, FLOATS)
 def _exp2i(builder, v):
     biased = builder.add(_toint(builder, v), constant(INTS_LL, 127))
     return _frombits(builder, builder.shl(biased, constant(INTS_LL, 23)))
 
 
-@lowers(simd.vexponent, FLOATS, FLOATS)
+@defines(simd.vexponent, FLOATS, FLOATS)
 def _exponent(builder, v):
     biased = builder.and_(builder.lshr(_bits(builder, v), constant(INTS_LL, 23)), constant(INTS_LL, 255))
     return _tofloat(builder, builder.sub(biased, constant(INTS_LL, 127)))
 
 
-@lowers(simd.vmantissa, FLOATS, FLOATS)
+@defines(simd.vmantissa, FLOATS, FLOATS)
 def _mantissa(builder, v):
     fraction = builder.and_(_bits(builder, v), constant(INTS_LL, 0x7FFFFF))
     return _frombits(builder, builder.or_(fraction, constant(INTS_LL, 0x3F800000)))

@@ -14,7 +14,7 @@ from pulse.jit.codegen.simd import (
     INTS_LL,
     call,
     constant,
-    lowers,
+    defines,
     splat,
 )
 from pulse.jit.language import simd
@@ -37,12 +37,12 @@ def first_lanes(builder, n):
     return builder.icmp_signed("<", constant(INTS_LL, list(range(LANES))), splat(builder, n, INTS_LL))
 
 
-@lowers(simd.vload, FLOATS, FLOAT_POINTER, types.int64)
+@defines(simd.vload, FLOATS, FLOAT_POINTER, types.int64)
 def _load(builder, p, i):
     return builder.load(vector_pointer(builder, p, i), align=4)
 
 
-@lowers(simd.vload, FLOATS, F16_POINTER, types.int64)
+@defines(simd.vload, FLOATS, F16_POINTER, types.int64)
 def _load_f16(builder, p, i):
     """Load float16: one instruction, or its emulation; both keep denormals."""
     halves = builder.load(vector_pointer(builder, p, i, ROW_OF_HALVES_LL), align=2)
@@ -58,7 +58,7 @@ def _load_f16(builder, p, i):
     return builder.bitcast(builder.or_(value, sign), FLOATS_LL)
 
 
-@lowers(simd.vload, FLOATS, BF16_POINTER, types.int64)
+@defines(simd.vload, FLOATS, BF16_POINTER, types.int64)
 def _load_bf16(builder, p, i):
     halves = builder.load(vector_pointer(builder, p, i, ROW_OF_HALVES_LL), align=2)
     bits = builder.shl(builder.zext(halves, INTS_LL), constant(INTS_LL, 16))
@@ -70,19 +70,19 @@ def words_of_pairs(builder, p, i):
     return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
 
 
-@lowers(simd.vload_first, FLOATS, BF16_POINTER, types.int64)
+@defines(simd.vload_first, FLOATS, BF16_POINTER, types.int64)
 def _load_first_bf16(builder, p, i):
     bits = builder.shl(words_of_pairs(builder, p, i), constant(INTS_LL, 16))
     return builder.bitcast(bits, FLOATS_LL)
 
 
-@lowers(simd.vload_second, FLOATS, BF16_POINTER, types.int64)
+@defines(simd.vload_second, FLOATS, BF16_POINTER, types.int64)
 def _load_second_bf16(builder, p, i):
     bits = builder.and_(words_of_pairs(builder, p, i), constant(INTS_LL, -(1 << 16)))
     return builder.bitcast(bits, FLOATS_LL)
 
 
-@lowers(simd.vload, FLOATS, INT8_POINTER, types.int64)
+@defines(simd.vload, FLOATS, INT8_POINTER, types.int64)
 def _load_int8(builder, p, i):
     codes = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(8), LANES)), align=1)
     return builder.sitofp(builder.sext(codes, INTS_LL), FLOATS_LL)
@@ -93,25 +93,25 @@ for _pointer, _build in (
     (F16_POINTER, _load_f16),
     (INT8_POINTER, _load_int8),
 ):
-    lowers(simd.vload_first, FLOATS, _pointer, types.int64)(_build)
-    lowers(simd.vload_second, FLOATS, _pointer, types.int64)(
+    defines(simd.vload_first, FLOATS, _pointer, types.int64)(_build)
+    defines(simd.vload_second, FLOATS, _pointer, types.int64)(
         lambda builder, p, i, build=_build: build(builder, p, builder.add(i, ir.Constant(INT64, LANES)))
     )
 
 
-@lowers(simd.vstore, types.none, FLOAT_POINTER, types.int64, FLOATS)
+@defines(simd.vstore, types.none, FLOAT_POINTER, types.int64, FLOATS)
 def _store(builder, p, i, v):
     builder.store(v, vector_pointer(builder, p, i), align=4)
 
 
-@lowers(simd.vload_part, FLOATS, FLOAT_POINTER, types.int64, types.int32)
+@defines(simd.vload_part, FLOATS, FLOAT_POINTER, types.int64, types.int32)
 def _load_part(builder, p, i, n):
     where, mask = vector_pointer(builder, p, i), first_lanes(builder, n)
     zero = constant(FLOATS_LL, 0.0)
     return call(builder, "llvm.masked.load.v16f32.p0", FLOATS_LL, where, INT32(4), mask, zero)
 
 
-@lowers(simd.vstore_part, types.none, FLOAT_POINTER, types.int64, types.int32, FLOATS)
+@defines(simd.vstore_part, types.none, FLOAT_POINTER, types.int64, types.int32, FLOATS)
 def _store_part(builder, p, i, n, v):
     where = vector_pointer(builder, p, i)
     with builder.if_else(builder.icmp_signed(">=", n, INT32(LANES))) as (whole, part):
@@ -167,7 +167,7 @@ def duplicate(builder, p, i, width: int):
     )
 
 
-@lowers(simd.vbroadcast_twos, FLOATS, FLOAT_POINTER, types.int64)
+@defines(simd.vbroadcast_twos, FLOATS, FLOAT_POINTER, types.int64)
 def _broadcast_twos(builder, p, i):
     """Return two elements alternately: one load that repeats 64 bits."""
     pair = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
@@ -175,7 +175,7 @@ def _broadcast_twos(builder, p, i):
 
 
 for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
-    lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
+    defines(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
         lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)
     )
 
@@ -193,12 +193,12 @@ def store_chunks(builder, p, i, j, n, v, mask, width: int):
 
 
 for _function, _width in ((simd.vstore_fours, 4), (simd.vstore_eights, 8)):
-    lowers(_function, types.none, FLOAT_POINTER, types.int64, types.int64, types.int64, FLOATS, types.int64)(
+    defines(_function, types.none, FLOAT_POINTER, types.int64, types.int64, types.int64, FLOATS, types.int64)(
         lambda builder, p, i, j, n, v, mask, width=_width: store_chunks(builder, p, i, j, n, v, mask, width)
     )
 
 
 for _function, _width in ((simd.vduplicate_twos, 2), (simd.vduplicate_fours, 4)):
-    lowers(_function, FLOATS, FLOAT_POINTER, types.int64)(
+    defines(_function, FLOATS, FLOAT_POINTER, types.int64)(
         lambda builder, p, i, width=_width: duplicate(builder, p, i, width)
     )

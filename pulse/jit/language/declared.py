@@ -32,6 +32,14 @@ class Dispatcher:
     element: FloatType
 
 
+@record
+class Chooser:
+    """A switch over functions of values; see ``dispatch``."""
+
+    choose: PythonFunction
+    functions: Sequence[PythonFunction]
+
+
 DISPATCHED_ROWS: ContextVar[frozenset[int] | None] = ContextVar("DISPATCHED_ROWS", default=None)
 """The rows of dispatchers to compile, if code is for one program; None: all."""
 
@@ -71,7 +79,7 @@ class StructAt:
     kind: type[Fields]
 
 
-UNREGISTERED: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
+UNREGISTERED: list[Helper | Dispatcher | Chooser | Outlined | CFunction | StructAt] = []
 
 
 def helper(function: F, **options: Any) -> F:

@@ -1,7 +1,7 @@
-"""Dispatchers: apply one elementwise function of a table, chosen by a number at run time, along registers.
+"""Dispatchers and choosers: apply one elementwise function of a table, chosen by a number at run time.
 
-A function of a table names its arguments: ``a b c`` are elements, ``p q`` parameters. Compiled, a dispatcher is one
-switch over loops into which the functions are inlined.
+A function of a table names its arguments: ``a b c`` are elements, ``p q`` parameters. A dispatcher applies it along
+registers: compiled, it is one switch over loops into which the functions are inlined. A chooser applies it to values.
 """
 
 import inspect
@@ -12,6 +12,7 @@ import numpy as np
 
 from pulse.jit.language.declared import (
     UNREGISTERED,
+    Chooser,
     Dispatcher,
     F,
     FloatType,
@@ -23,6 +24,7 @@ from pulse.jit.rows.pointer import Pointer
 
 ARGUMENT_NAMES = ("a", "b", "c", "p", "q")
 ElementwiseApply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
+ElementwiseChoice = Callable[[int, Vector, "Vector | float", float, float], Vector]
 
 
 def names_of(function: PythonFunction) -> list[str]:
@@ -61,6 +63,19 @@ def dispatcher(
     apply.__name__ = apply.__qualname__ = name
     UNREGISTERED.append(Dispatcher(apply, rows, element))
     return apply
+
+
+def chooser(name: str, functions: Sequence[PythonFunction]) -> ElementwiseChoice:
+    """Make ``choose(code, a, b, p, q)``: the result of ``functions[code]``; of the last one if it has another code."""
+
+    def choose(code: int, a: Vector, b: "Vector | float", p: float, q: float) -> Vector:
+        function = functions[code if 0 <= code < len(functions) else -1]
+        values: dict[str, Any] = {"a": a, "b": b, "p": p, "q": q}
+        return function(*(values[n] for n in names_of(function)))
+
+    choose.__name__ = choose.__qualname__ = name
+    UNREGISTERED.append(Chooser(choose, functions))
+    return choose
 
 
 def outline(function: F) -> F:

@@ -3,6 +3,8 @@
 ``codegen.raw`` defines these functions in compiled code.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pulse.jit.rows.pointer import Pointer
@@ -15,47 +17,22 @@ def opaque(number: int) -> int:
     return number
 
 
-def _seen_as(p: Pointer, dtype: type[np.generic]) -> Pointer:
-    size, start = np.dtype(dtype).itemsize, p.start * p.elements.itemsize
-    if start % size:
-        raise ValueError(f"byte {start} is not aligned to {size}")
-    region = p.elements.view(np.uint8)
-    return Pointer(region[: len(region) // size * size].view(dtype), start // size)
+def _cast(dtype: type[np.generic]) -> Callable[[Pointer], Pointer]:
+    size = np.dtype(dtype).itemsize
+
+    def cast(p: Pointer) -> Pointer:
+        start = p.start * p.elements.itemsize
+        if start % size:
+            raise ValueError(f"byte {start} is not aligned to {size}")
+        region = p.elements.view(np.uint8)
+        return Pointer(region[: len(region) // size * size].view(dtype), start // size)
+
+    return cast
 
 
-def as_u8(p: Pointer) -> Pointer:
-    """Cast a pointer to elements of 1 byte."""
-    return _seen_as(p, np.uint8)
-
-
-def as_i16(p: Pointer) -> Pointer:
-    """Cast a pointer to elements of 2 bytes."""
-    return _seen_as(p, np.int16)
-
-
-def as_u16(p: Pointer) -> Pointer:
-    """Cast a pointer to elements of 2 bytes without sign; ``vload`` takes them for bfloat16."""
-    return _seen_as(p, np.uint16)
-
-
-def as_i32(p: Pointer) -> Pointer:
-    """Cast a pointer to elements of 4 bytes."""
-    return _seen_as(p, np.int32)
-
-
-def as_f32(p: Pointer) -> Pointer:
-    """Cast a pointer to float32; loads and stores keep all bits."""
-    return _seen_as(p, np.float32)
-
-
-def as_i64(p: Pointer) -> Pointer:
-    """Cast a pointer to elements of 8 bytes."""
-    return _seen_as(p, np.int64)
-
-
-def as_f64(p: Pointer) -> Pointer:
-    """Cast a pointer to float64."""
-    return _seen_as(p, np.float64)
+as_u8, as_i16, as_u16, as_i32 = _cast(np.uint8), _cast(np.int16), _cast(np.uint16), _cast(np.int32)
+as_f32, as_i64, as_f64 = _cast(np.float32), _cast(np.int64), _cast(np.float64)
+"""Cast a pointer to elements of another type; loads and stores keep all bits. ``vload`` takes u16 for bfloat16."""
 
 
 def move_bytes(dst: Pointer, src: Pointer, count: int) -> None:

@@ -295,34 +295,13 @@ def vround(v: Value) -> Vector:
     return Vector(np.rint(_lanes(v)))
 
 
-def vlt(a: Value, b: Value) -> Vector:
-    """Mask of a < b; false if either is NaN (as for all comparisons but ``vne``)."""
-    return Vector(_lanes(a) < _lanes(b))
+def _comparison(compare: Callable[[Any, Any], Any]) -> "Callable[[Value, Value], Vector]":
+    return lambda a, b: Vector(compare(_lanes(a), _lanes(b)))
 
 
-def vle(a: Value, b: Value) -> Vector:
-    """Mask of a <= b."""
-    return Vector(_lanes(a) <= _lanes(b))
-
-
-def vgt(a: Value, b: Value) -> Vector:
-    """Mask of a > b."""
-    return Vector(_lanes(a) > _lanes(b))
-
-
-def vge(a: Value, b: Value) -> Vector:
-    """Mask of a >= b."""
-    return Vector(_lanes(a) >= _lanes(b))
-
-
-def veq(a: Value, b: Value) -> Vector:
-    """Mask of a == b."""
-    return Vector(_lanes(a) == _lanes(b))
-
-
-def vne(a: Value, b: Value) -> Vector:
-    """Mask of a != b; ``vne(v, v)`` is the mask of NaN."""
-    return Vector(_lanes(a) != _lanes(b))
+vlt, vle, vgt = _comparison(np.less), _comparison(np.less_equal), _comparison(np.greater)
+vge, veq, vne = _comparison(np.greater_equal), _comparison(np.equal), _comparison(np.not_equal)
+"""Masks of a comparison; false if either is NaN, but for ``vne``: ``vne(v, v)`` is the mask of NaN."""
 
 
 def vselect(mask: Vector, a: Value, b: Value) -> Vector:

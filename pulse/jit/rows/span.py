@@ -98,6 +98,6 @@ def require(holds: bool, subject: str) -> None:
         raise UnsafeRowError(subject)
 
 
-def require_size(size: int) -> None:
+def require_element_size(size: int) -> None:
     """Raise UnsafeRowError if no elements have this size."""
     require(size in COPIED_SIZES, f"elements of {size} bytes")

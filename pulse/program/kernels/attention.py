@@ -86,7 +86,7 @@ def join_four(sums: Vectors) -> Vector:
 
 
 @device
-def four_sums(q: Pointer, keys: Pointer, step: int, last: int, depth: int) -> Vector:
+def four_dot_products(q: Pointer, keys: Pointer, step: int, last: int, depth: int) -> Vector:
     """Return the products of q with keys 0 … 3, the last key again past it; each is the sum of four lanes."""
     steps, sums = each(mul, first_four(last), step), copies(vzero(), FOUR)
     for d in range(0, depth, LANES):
@@ -119,7 +119,7 @@ def put_head_scores(
         top = put_scores(sums, scale, bias + c, s + c, LANES, top)
         c += LANES
     while c < frames:
-        sums = four_sums(q, keys + c * step, step, frames - 1 - c, depth)
+        sums = four_dot_products(q, keys + c * step, step, frames - 1 - c, depth)
         sums = vadd_pairs(sums, sums)
         top = put_scores(vadd_pairs(sums, sums), scale, bias + c, s + c, min(4, frames - c), top)
         c += 4

@@ -13,7 +13,6 @@ from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_interleaved import (
     begins_with_prelu,
     finish_rows,
-    interleaved_reaches,
     row_offset,
     store_columns,
 )
@@ -30,7 +29,7 @@ class InterleavedDepthwiseRow(DepthwiseFields):
 
     def reaches(self) -> Iterator[Reach]:
         yield from self.window_reaches(self.C, self.C, LANES)
-        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.C)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.C, LANES)
 
 
 @device

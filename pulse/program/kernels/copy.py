@@ -30,7 +30,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import Reach, require_size, run
+from pulse.jit.rows.span import Reach, require_element_size, run
 from pulse.program.kernels.row_tuples import load_even_part
 
 COPY_LOOPS = 6
@@ -217,7 +217,7 @@ class CopyRow(Instruction):
         yield Cut(f"n{loop}", 1 if loop < 4 else TILE_ROWS, moves)
 
     def reaches(self) -> Iterator[Reach]:
-        require_size(self.size)
+        require_element_size(self.size)
         loops = run(self.n0, self.a0) + run(self.n1, self.a1) + run(self.n2, self.a2)
         yield (
             self.src,
@@ -273,7 +273,7 @@ class FillRow(Instruction):
         return {"dst": self.size * self.count}
 
     def reaches(self) -> Iterator[Reach]:
-        require_size(self.size)
+        require_element_size(self.size)
         yield self.dst, run(self.count) * self.size
 
 

@@ -327,3 +327,10 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
 }
 
 OPCODES: dict[str, int] = {name: code for code, name in enumerate(MICRO_OPS)}
+
+
+def vector_form(name: str) -> Microoperation:
+    """Return the vector form of a function that has one."""
+    form, _ = MICRO_OPS[name]
+    assert form is not None, name
+    return form

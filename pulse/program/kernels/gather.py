@@ -6,7 +6,7 @@ from pulse.jit.language.raw import as_i32, as_i64
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import Reach, require_size, run
+from pulse.jit.rows.span import Reach, require_element_size, run
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
 
 
@@ -45,7 +45,7 @@ class GatherRow(Instruction):
         return {"src": moved, "dst": moved}
 
     def reaches(self) -> Iterator[Reach]:
-        require_size(self.size)
+        require_element_size(self.size)
         row = run(self.outer, self.src_outer) + run(max(self.axis, 0), self.src_axis) + run(self.run)
         yield self.src, row * self.size
         yield self.indices, run(self.count) * (8 if self.index_size == 8 else 4)

@@ -17,7 +17,7 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.matmul.epilogue import Epilogue
-from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
+from pulse.program.kernels.matmul.product_interleaved import finish_rows
 from pulse.program.kernels.row_tuples import FOUR, Vectors
 from pulse.program.kernels.spectral import FourierFields, fold_rows
 
@@ -56,7 +56,7 @@ class InterleavedFourierRow(FourierFields):
         yield self.y, (table(self.rows_y, self.M) + table(self.to_re, K)) * LANES
         if self.wants_im:
             yield self.y, (table(self.rows_y, self.M) + table(self.to_im, K)) * LANES
-        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.columns)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.columns, LANES)
 
 
 @device

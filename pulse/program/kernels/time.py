@@ -11,7 +11,7 @@ from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64, fill_
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import Reach, require, require_size, run
+from pulse.jit.rows.span import Reach, require, require_element_size, run
 from pulse.program.kernels.copy import fill_run, sign_extend
 from pulse.program.kernels.dtypes import (
     BOOL_CODE,
@@ -96,7 +96,7 @@ class FillEndsRow(Instruction):
         return dict.fromkeys("xy", frames * self.run * self.size)
 
     def reaches(self) -> Iterator[Reach]:
-        require_size(self.size)
+        require_element_size(self.size)
         require(min(self.P, self.overlap, self.keep) >= 0, "frames below 0")
         run_of_frame = run(self.run)
         yield self.x, (run(self.overlap + self.P, self.step_x) + run_of_frame) * self.size
@@ -228,7 +228,7 @@ class TableLookupRow(Instruction):
         return dict.fromkeys(("table", "y"), self.P * self.size * self.run)
 
     def reaches(self) -> Iterator[Reach]:
-        require_size(self.size)
+        require_element_size(self.size)
         row = run(self.run)
         yield self.table, (run(self.rows, self.run) + row) * self.size
         yield self.y, (run(self.P, self.run) + row) * self.size
@@ -269,7 +269,7 @@ class LastFramesRow(Instruction):
     step: int
 
     def reaches(self) -> Iterator[Reach]:
-        require_size(self.size)
+        require_element_size(self.size)
         frame = run(self.run)
         yield self.x, (run(self.P, self.step) + frame) * self.size
         yield self.memory, (run(self.F, self.run) + frame) * self.size

@@ -17,8 +17,6 @@ from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode
 from pulse.support.record import record
 
-ONE_PARAMETER = ("leaky_relu", "elu", "swish")
-"""The steps with one parameter, a number."""
 MAX_STEPS = 6
 """Maximum number of steps of one product; further ones are separate instructions."""
 
@@ -27,18 +25,17 @@ MAX_STEPS = 6
 class FusedStep:
     """One elementwise function of a row.
 
-    kind       its name, as in ``Elementwise``
-    parameter  the number that it takes, if it is in ``ONE_PARAMETER``, the bound of ``max`` and ``min``, or the lower
-               bound of ``round_within``
+    kind       its name in ``epilogue.STEPS``
+    parameter  the number that it takes, if any; the lower bound of ``round_within``
+    limit      the upper bound of ``round_within``
     operand    the tensor that ``add`` adds, of the result's shape; for ``prelu`` and ``mul_round``, one number for each
                channel; None for other functions
-    limit      the upper bound of ``round_within``
     """
 
     kind: str
     parameter: float = 0.0
-    operand: "TensorView | Array | None" = None
     limit: float = 0.0
+    operand: "TensorView | Array | None" = None
 
 
 @record(frozen=False)
@@ -177,14 +174,8 @@ def _take_step(lowering: Lowering, fused: FusedEpilogue, node: PulsedNode) -> bo
     """Include the function of a node, if a product can apply it; return whether it does."""
     op = node.op
     assert isinstance(op, Elementwise)
-    if op.kind in ("relu", "tanh", "sigmoid"):
-        fused.steps.append(FusedStep(op.kind))
-        return True
-    if op.kind in ONE_PARAMETER:
-        fused.steps.append(FusedStep(op.kind, op.params[0]))
-        return True
-    if op.kind == "round_within":
-        fused.steps.append(FusedStep(op.kind, op.params[0], limit=op.params[1]))
+    if len(node.inputs) == 1 and op.kind in epilogue.STEPS:
+        fused.steps.append(FusedStep(op.kind, *op.params))
         return True
     if len(node.inputs) != 2:
         return False
@@ -192,11 +183,11 @@ def _take_step(lowering: Lowering, fused: FusedEpilogue, node: PulsedNode) -> bo
     other = node.inputs[1 - slot]
     numbers = _channel_operand(lowering.known_value(other), fused, len(lowering.fact(fused.outlet).sizes))
     if numbers is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
-        fused.steps.append(FusedStep(op.kind, 0.0, numbers))
+        fused.steps.append(FusedStep(op.kind, operand=numbers))
         return True
     limit = one_number(lowering.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
-        fused.steps.append(FusedStep(op.kind, limit))
+        fused.steps.append(FusedStep(f"{op.kind}c", limit))
         return True
     if op.kind != "add" or lowering.fact(other).dtype != np.float32:
         return False
@@ -213,7 +204,7 @@ def _take_step(lowering: Lowering, fused: FusedEpilogue, node: PulsedNode) -> bo
     value = lowering.find_value(other)
     if value is None or (value.strides[fused.axis] != 1 and value.shape[fused.axis] != 1):
         return False
-    fused.steps.append(FusedStep("add", 0.0, value))
+    fused.steps.append(FusedStep("add", operand=value))
     return True
 
 

@@ -13,7 +13,7 @@ MAX_SMALL_UNITS = 8
 """Maximum number of units of a small layer; larger ones have an instruction each."""
 
 
-def width_of(hidden: int) -> int:
+def lanes_of_layer(hidden: int) -> int:
     """Return the elements of a vector that a small layer takes."""
     return 4 if hidden <= 4 else 8
 
@@ -46,7 +46,7 @@ def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
         if key is None:
             continue
         groups = open_groups.setdefault(key, [])
-        max_size = LANES // width_of(graph.fact(OutletId(node_id)).sizes[2])
+        max_size = LANES // lanes_of_layer(graph.fact(OutletId(node_id)).sizes[2])
         fitting = (group for group in groups if len(group) < max_size and needed.isdisjoint(group))
         group = next(fitting, None)
         if group is None:

@@ -11,7 +11,7 @@ from pulse.ops.recurrent import RecurrentStream
 from pulse.program.kernels.recurrent.gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
 from pulse.program.lower.matmul_product import emit_product, require_constant, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct
-from pulse.program.lower.recurrent_siblings import arrange_siblings, width_of
+from pulse.program.lower.recurrent_siblings import arrange_siblings, lanes_of_layer
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, layer_of, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import LowerGroup, Lowering, finds_groups
@@ -31,7 +31,7 @@ def find_siblings(
 def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[TensorView]]:
     """Emit one instruction for all nodes; return the results of each."""
     frames, batch, hidden = lowering.fact(OutletId(nodes[0].id)).sizes
-    width, op = width_of(hidden), layer_of(nodes[0])
+    width, op = lanes_of_layer(hidden), layer_of(nodes[0])
     x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), F32)
     bias = np.zeros((LANES // width, width), np.float32)
     for layer, node in enumerate(nodes):

@@ -3,32 +3,17 @@
 Rows that are contiguous are one long row, in blocks that take one pass for each step; others take one for each step.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
 
-from pulse.jit.language.dispatch import outline
-from pulse.jit.language.simd import (
-    LANES,
-    Vector,
-    vload,
-    vload_part,
-    vlt,
-    vmax,
-    vmin,
-    vround,
-    vselect,
-    vstore,
-    vstore_part,
-    vzero,
-)
+from pulse.jit.language.dispatch import chooser, dispatcher, outline
+from pulse.jit.language.simd import LANES, Vector, vload_part, vstore_part, vzero
 from pulse.jit.registry import device
 from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
+from pulse.program.kernels.elementwise_microops import vector_form
 from pulse.program.kernels.matmul.product_blocks import store_columns
-from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
-StepFunction: TypeAlias = Callable[[Vector, float], Vector]
 MIN_RUN, RUN_BLOCK = 4 * LANES, 1024
 """The elements from which a run has one loop for each step, and those that stay in the cache from step to step."""
 STEPS = (
@@ -41,15 +26,15 @@ STEPS = (
     "prelu",
     "add",
     "mul_round",
-    "max",
-    "min",
+    "maxc",
+    "minc",
     "round_within",
 )
-"""The steps, by their number; ``EpilogueStep`` explains them."""
-RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN, ROUND_WITHIN = range(len(STEPS))
-BY_COLUMN_CODES = (PRELU, MUL_ROUND)
-BY_COLUMN = tuple(STEPS[code] for code in BY_COLUMN_CODES)
+"""The steps, by their number: functions of ``MICRO_OPS``, of which b is the operand."""
+BY_COLUMN = ("prelu", "mul_round")
 """The steps whose operand has one number for each column."""
+BY_COLUMN_CODES = PRELU, MUL_ROUND = STEPS.index("prelu"), STEPS.index("mul_round")
+ADD = STEPS.index("add")
 GATES = (None, "tanh", "sigmoid")
 """The functions of the halves of a gate, by their number."""
 
@@ -61,7 +46,7 @@ class EpilogueStep(RowFields):
     ``leaky_relu elu swish``  of v, with the parameter
     ``prelu``                 with one slope for each column, the operand
     ``mul_round``             v times the operand, which has one number for each column, rounded to a whole number
-    ``max min``               of v and the parameter
+    ``maxc minc``             of v and the parameter
     ``round_within``          v rounded to a whole number, between the parameter and the limit
     ``add``                   v + operand[rows[m] + n]
     """
@@ -112,20 +97,21 @@ class Epilogue(RowFields):
             if step.code in with_columns
         }
 
-    def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-        """Yield the ``reaches`` of the steps after M rows of N columns of y."""
+    def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int, lanes: int = 1) -> Iterator[Reach]:
+        """Yield the ``reaches`` of the steps after M rows of N columns of y, of ``lanes`` streams."""
         for gate in self.gates:
-            yield y, table(rows_y, M) + run(N)
-            yield gate.gated, table(gate.rows, M) + run(N // 2)
+            yield y, (table(rows_y, M) + run(N)) * lanes
+            yield gate.gated, (table(gate.rows, M) + run(N // 2)) * lanes
             yield gate.rows, run(M)
         rows, columns = (min(M, 1), M * N) if self.flat else (M, N)
         for step in self.steps:
-            yield y, table(rows_y, rows) + run(columns)
+            yield y, (table(rows_y, rows) + run(columns)) * lanes
             reads_rows, reads_columns = step.code == ADD, step.code in BY_COLUMN_CODES
             require(not (self.flat and reads_columns), "a step by column on one long row")
             if reads_rows:
-                yield step.operand, table(step.rows, rows) + run(columns)
-                yield step.operand, table(step.rows, M) + run(N)  # the reach of parts of the rows and columns
+                yield step.operand, (table(step.rows, rows) + run(columns)) * lanes
+                # the reach of parts of the rows and columns
+                yield step.operand, (table(step.rows, M) + run(N)) * lanes
             yield step.operand, run(columns) if reads_columns else NOTHING
             yield step.rows, run(M) if reads_rows else NOTHING
 
@@ -133,127 +119,32 @@ class Epilogue(RowFields):
 NO_EPILOGUE = Epilogue(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
-@device
-def scale_negative(v: Vector, factor: Vector | float) -> Vector:
-    """Multiply negative values by a factor."""
-    return vselect(vlt(v, 0.0), v * factor, v)
+apply_step = chooser("apply_step", [vector_form(name) for name in STEPS])
+apply_to_run = dispatcher("apply_to_run", [(vector_form(name), True) for name in STEPS], "f32")
+apply_gate_function = chooser("apply_gate_function", [vector_form(name) for name in GATES if name])
 
 
 @device
-def elu(v: Vector, p: float) -> Vector:
-    """Return the ELU with the parameter p."""
-    return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
-
-
-@device
-def round_within(v: Vector, low: float, high: float) -> Vector:
-    """Return the nearest whole number, halves to even, between two numbers."""
-    return vmin(vmax(vround(v), low), high)
-
-
-@device
-def apply_to_two(u: Vector, v: Vector, code: int, p: float, limit: float) -> tuple[Vector, Vector]:
-    """Apply a step without an operand to two vectors; the two chains of arithmetic are independent."""
-    if code == RELU:
-        return vmax(u, 0.0), vmax(v, 0.0)
-    if code == TANH:
-        return vtanh(u), vtanh(v)
-    if code == LEAKY_RELU:
-        return scale_negative(u, p), scale_negative(v, p)
-    if code == ELU:
-        return elu(u, p), elu(v, p)
-    if code == MAX:
-        return vmax(u, p), vmax(v, p)
-    if code == MIN:
-        return vmin(u, p), vmin(v, p)
-    if code == ROUND_WITHIN:
-        return round_within(u, p, limit), round_within(v, p, limit)
-    if code == SIGMOID:
-        return vsigmoid(u), vsigmoid(v)
-    return u * vsigmoid(u * p), v * vsigmoid(v * p)
+def apply_gate(function: int, v: Vector) -> Vector:
+    """Apply the function of one half of a gate."""
+    return v if function == 0 else apply_gate_function(function - 1, v, v, 0.0, 0.0)
 
 
 @device
 def apply_to_rows(step: EpilogueStep, y: Pointer, rows_y: Pointer, rows: int, n: int, columns: int) -> None:
     """Apply a step to at most 16 columns, from n, of all rows, two at a time."""
     code, p, limit, operand, offsets = step.code, step.parameter, step.limit, step.operand, step.rows
-    by_column = code in BY_COLUMN_CODES
-    w = vload_part(operand, n, columns) if by_column else vzero()
+    w = z = vload_part(operand, n, columns) if code in BY_COLUMN_CODES else vzero()
     for m in range(0, rows, 2):
         other = min(m + 1, rows - 1)  # the last row twice, with the same result
         near, far = y + (rows_y[m] + n), y + (rows_y[other] + n)
         u, v = vload_part(near, 0, columns), vload_part(far, 0, columns)
-        if code == PRELU:
-            u, v = scale_negative(u, w), scale_negative(v, w)
-        elif code == MUL_ROUND:
-            u, v = vround(u * w), vround(v * w)
-        elif code == ADD:
-            u = u + vload_part(operand, offsets[m] + n, columns)
-            v = v + vload_part(operand, offsets[other] + n, columns)
-        else:
-            u, v = apply_to_two(u, v, code, p, limit)
+        if code == ADD:
+            w = vload_part(operand, offsets[m] + n, columns)
+            z = vload_part(operand, offsets[other] + n, columns)
+        u, v = apply_step(code, u, w, p, limit), apply_step(code, v, z, p, limit)
         store_columns(near, columns, u)
         store_columns(far, columns, v)
-
-
-@device
-def relu(v: Vector, _p: float) -> Vector:
-    return vmax(v, 0.0)
-
-
-@device
-def tanh(v: Vector, _p: float) -> Vector:
-    return vtanh(v)
-
-
-@device
-def sigmoid(v: Vector, _p: float) -> Vector:
-    return vsigmoid(v)
-
-
-@device
-def swish(v: Vector, p: float) -> Vector:
-    return v * vsigmoid(v * p)
-
-
-@device
-def map_run(function: StepFunction, target: Pointer, source: Pointer, count: int, p: float) -> None:
-    """Apply a function to ``count`` elements, in whole vectors."""
-    for n in range(0, count, LANES):
-        vstore(target, n, function(vload(source, n), p))
-
-
-@outline
-def apply_to_run(row: Epilogue, i: int, first: int, target: Pointer, source: Pointer, count: int) -> None:
-    """Apply step i to ``count`` elements of one long row, from its element ``first``, in whole vectors.
-
-    ``target`` and ``source`` are the same, which the compiler does not know: it would store some lanes of each vector.
-    """
-    step = row.steps[i]
-    code, p = step.code, step.parameter
-    if code == ADD:
-        w = step.operand + (step.rows[0] + first)
-        for n in range(0, count, LANES):
-            vstore(target, n, vload(source, n) + vload(w, n))
-    elif code == RELU:
-        map_run(relu, target, source, count, p)
-    elif code == TANH:
-        map_run(tanh, target, source, count, p)
-    elif code == LEAKY_RELU:
-        map_run(scale_negative, target, source, count, p)
-    elif code == ELU:
-        map_run(elu, target, source, count, p)
-    elif code == MAX:
-        map_run(vmax, target, source, count, p)
-    elif code == MIN:
-        map_run(vmin, target, source, count, p)
-    elif code == ROUND_WITHIN:
-        for n in range(0, count, LANES):
-            vstore(target, n, round_within(vload(source, n), p, step.limit))
-    elif code == SIGMOID:
-        map_run(sigmoid, target, source, count, p)
-    else:
-        map_run(swish, target, source, count, p)
 
 
 @device
@@ -262,31 +153,21 @@ def apply_to_runs(row: Epilogue, y: Pointer, rows_y: Pointer, columns: int) -> N
     p, n = y + rows_y[0], 0
     whole = columns // LANES * LANES if columns >= MIN_RUN else 0
     while n < whole:
-        count = min(RUN_BLOCK, whole - n)
+        q, count = p + n, min(RUN_BLOCK, whole - n)
         for i in range(row.step_count):
-            apply_to_run(row, i, n, p + n, p + n, count)
+            step = row.steps[i]
+            added = step.operand + (step.rows[0] + n) if step.code == ADD else q
+            apply_to_run(step.code, q, q, added, q, count, step.parameter, step.limit)
         n += count
     while n < columns:
         rest = columns - n
         u = vload_part(p, n, rest)
         for i in range(row.step_count):
             step = row.steps[i]
-            if step.code == ADD:
-                u = u + vload_part(step.operand + step.rows[0], n, rest)
-            else:
-                u, _ = apply_to_two(u, u, step.code, step.parameter, step.limit)
+            w = vload_part(step.operand + step.rows[0], n, rest) if step.code == ADD else vzero()
+            u = apply_step(step.code, u, w, step.parameter, step.limit)
         store_columns(p + n, rest, u)
         n += LANES
-
-
-@device
-def apply_gate_function(v: Vector, function: int) -> Vector:
-    """Apply the function of one half of a gate."""
-    if function == 1:
-        return vtanh(v)
-    if function == 2:
-        return vsigmoid(v)
-    return v
 
 
 @device
@@ -297,9 +178,7 @@ def combine_gates(gate: GateEpilogue, y: Pointer, rows_y: Pointer, M: int, N: in
         v, target = y + rows_y[m], z + rows_z[m]
         for n in range(0, half, LANES):
             low, high = vload_part(v, n, half - n), vload_part(v, half + n, half - n)
-            vstore_part(
-                target, n, half - n, apply_gate_function(low, left) * apply_gate_function(high, right)
-            )
+            vstore_part(target, n, half - n, apply_gate(left, low) * apply_gate(right, high))
 
 
 @outline

@@ -13,7 +13,6 @@ from pulse.program.kernels.matmul.product_banded import BandedFields
 from pulse.program.kernels.matmul.product_interleaved import (
     COLUMNS,
     finish_rows,
-    interleaved_reaches,
     multiply_rows,
     row_offset,
 )
@@ -35,7 +34,7 @@ class InterleavedProductBandedRow(BandedFields):
     def reaches(self) -> Iterator[Reach]:
         yield from self.band_reaches(COLUMNS, LANES)
         yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
-        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.N)
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.N, LANES)
 
 
 @kernel

@@ -81,7 +81,7 @@ def pack_codes(matrix: NDArray[Any], taps: int) -> NDArray[Any]:
 
 
 @device
-def words_of(K: int, scales: Scales) -> int:
+def row_words(K: int, scales: Scales) -> int:
     """Return the number of words of a row."""
     fours = (K + 3) >> 2
     if scales is None:
@@ -250,7 +250,7 @@ def compute_rows_of_codes(
 ) -> None:
     """Compute one or four rows, tap by tap; ``columns`` as for ``multiply_rows_of_codes``."""
     T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
-    words, memories = words_of(K, scales), each(add, memory, each(mul, indices(x), ROW_FLOATS))
+    words, memories = row_words(K, scales), each(add, memory, each(mul, indices(x), ROW_FLOATS))
     size = words * ((N + LANES - 1) & -LANES)
     for t in range(T):
         adds = 1 if t > 0 else 2 * row.accumulate

@@ -16,7 +16,6 @@ from pulse.jit.language.simd import (
     Vector,
     vfma,
     vload,
-    vround,
     vsplat,
     vstore,
     vzero,
@@ -25,17 +24,18 @@ from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
-from pulse.jit.rows.span import NOTHING, Reach, run, table
+from pulse.jit.rows.span import Reach, run
+from pulse.program.kernels.elementwise_microops import vector_form
 from pulse.program.kernels.matmul.epilogue import (
     ADD,
-    MUL_ROUND,
+    BY_COLUMN_CODES,
     PRELU,
     Epilogue,
     EpilogueStep,
     GateEpilogue,
-    apply_gate_function,
-    apply_to_two,
-    scale_negative,
+    apply_gate,
+    apply_step,
+    apply_to_run,
 )
 from pulse.program.kernels.matmul.product_blocks import panel_width
 from pulse.program.kernels.matmul.windows import ProductFields
@@ -43,6 +43,7 @@ from pulse.program.kernels.row_tuples import FOUR, Pointers, Vectors, element, f
 
 COLUMNS = 4
 """The columns of a tile."""
+prelu = device(vector_form("prelu"))
 
 
 def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) -> NDArray[np.float32]:
@@ -89,20 +90,7 @@ class InterleavedProductRow(ProductFields):
         yield from self.window_reaches(self.K, self.N, LANES)
         yield self.W, run(-(-self.N // COLUMNS) * COLUMNS * self.T * self.K)
         yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
-        yield from interleaved_reaches(self.epilogue, self.y, self.rows_y, self.M, self.N)
-
-
-def interleaved_reaches(epilogue: Epilogue, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-    """Yield the ``reaches`` of the gate or the steps after M rows of N columns of y."""
-    for gate in epilogue.gates:
-        yield y, (table(rows_y, M) + run(N)) * LANES
-        yield gate.gated, (table(gate.rows, M) + run(N // 2)) * LANES
-    for step in epilogue.steps:
-        yield y, (table(rows_y, M) + run(N)) * LANES
-        if step.code == ADD:
-            yield step.operand, (table(step.rows, M) + run(N)) * LANES
-        yield step.operand, run(N) if step.code in (PRELU, MUL_ROUND) else NOTHING
-        yield step.rows, NOTHING
+        yield from self.epilogue.reaches_on(self.y, self.rows_y, self.M, self.N, LANES)
 
 
 @device
@@ -124,7 +112,7 @@ def first_sums(bias: Pointer, y: Pointer, rest: int, accumulate: int) -> Vectors
 def store_columns(y: Pointer, rest: int, has_prelu: int, slopes: Pointer, columns: Vectors) -> None:
     """Store four columns, of which ``rest`` exist; if ``has_prelu``, after the PReLU with their slopes."""
     if has_prelu:
-        columns = each(scale_negative, columns, each(getitem, slopes, first_four(rest - 1)))
+        columns = each(prelu, columns, each(getitem, slopes, first_four(rest - 1)))
     a, b, c, d = columns
     vstore(y, 0, a)
     if rest >= COLUMNS:
@@ -195,25 +183,15 @@ def apply_step_to_rows(
 ) -> None:
     """Apply one step to the rows from ``first`` up to ``last``."""
     code, p, limit = step.code, step.parameter, step.limit
-    for m in range(first, last):
+    for m in range(first, last if N > 0 else first):
         q = y + rows_y[m] * LANES
-        if code == PRELU:
-            slopes = step.operand
+        if code in BY_COLUMN_CODES:
             for n in range(N):
-                vstore(q, n * LANES, scale_negative(vload(q, n * LANES), slopes[n]))
-        elif code == MUL_ROUND:
-            factors = step.operand
-            for n in range(N):
-                vstore(q, n * LANES, vround(vload(q, n * LANES) * vsplat(factors[n])))
-        elif code == ADD:
-            added = step.operand + step.rows[m] * LANES
-            for n in range(N):
-                vstore(q, n * LANES, vload(q, n * LANES) + vload(added, n * LANES))
-        else:
-            for n in range(N):
-                v = vload(q, n * LANES)
-                v, _ = apply_to_two(v, v, code, p, limit)
+                v = apply_step(code, vload(q, n * LANES), step.operand[n], p, limit)
                 vstore(q, n * LANES, v)
+        else:
+            added = step.operand + step.rows[m] * LANES if code == ADD else q
+            apply_to_run(code, q, q, added, q, N * LANES, p, limit)
 
 
 @device
@@ -223,11 +201,7 @@ def combine_gates(gate: GateEpilogue, y: Pointer, rows_y: Pointer, first: int, l
     for m in range(first, last):
         v, target = y + rows_y[m] * LANES, z + rows_z[m] * LANES
         for n in range(0, half, LANES):
-            vstore(
-                target,
-                n,
-                apply_gate_function(vload(v, n), left) * apply_gate_function(vload(v, half + n), right),
-            )
+            vstore(target, n, apply_gate(left, vload(v, n)) * apply_gate(right, vload(v, half + n)))
 
 
 @device

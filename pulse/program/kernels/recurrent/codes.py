@@ -5,12 +5,15 @@ scratch first. ``layer`` has the first fields of the rows.
 """
 
 from collections.abc import Iterator
+from operator import add, mul
+from typing import Any
 
 from pulse.jit.language.raw import as_i32
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
+from pulse.jit.language.tuples import each
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
+from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_codes import MAX_ROW_ELEMENTS
@@ -18,7 +21,7 @@ from pulse.program.kernels.matmul.product_codes import (
     PANEL_COLUMNS,
     multiply_rows_of_codes,
     packed_codes_size,
-    words_of,
+    row_words,
 )
 from pulse.program.kernels.matmul.scales import Scales
 from pulse.program.kernels.quantize_activations import ROW_FLOATS, encode_row
@@ -28,21 +31,19 @@ from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentLayerFields,
     load_activation,
-    prepare_frames,
-    store_state,
+    load_activations,
+    run_frames,
 )
-from pulse.program.kernels.recurrent.lstm import LstmFields, load_cell
+from pulse.program.kernels.recurrent.lstm import LstmFields, load_lstm_activations, load_memory
+from pulse.program.kernels.row_tuples import FOUR, ONE, THREE, TWO, Indices, Vectors
 
 
 class RecurrentCodesFields(RecurrentLayerFields):
     """The first fields of these rows; zeros has an element for each column of W."""
 
     rounds_activations = True
-    W: Operand = packed_weights()
-    scales: ScalesOperand = weight_scales()
     zeros: Operand = reads("f32")
     sums: Operand = updates("f32")
-    reverse: bool
 
     def reaches(self) -> Iterator[Reach]:
         require(0 < self.H <= MAX_ROW_ELEMENTS, f"states of {self.H} elements")
@@ -79,116 +80,95 @@ class LstmOfCodesRow(LstmFields, RecurrentCodesFields):
 
 
 @device
-def sum_codes(
-    h: Pointer,
-    w: Pointer,
-    scales: Scales,
-    zeros: Pointer,
-    sums: Pointer,
-    H: int,
-    N: int,
-    code_scratch: Pointer,
-) -> None:
+def sum_codes(h: Pointer, H: int, N: int, w: Pointer, scales: Scales, codes: Any) -> None:
     """Compute ``sums[n] = sum_k c[k] * scale * w[k, n] * scales[n]``, n < N, from the codes of a state."""
+    zeros, sums, code_scratch = codes
     coded = encode_row(h, H, scales, code_scratch)
-    words = words_of(H, scales)
+    words = row_words(H, scales)
     multiply_rows_of_codes((coded,), words, as_i32(w), scales, zeros, (sums,), N, 0, PANEL_COLUMNS)
+
+
+@device
+def sums_at(codes: Any, n: int, H: int, gates: Indices) -> Vectors:
+    """Return the sums of the units n … n + 15 of each gate."""
+    return each(vload_part, codes[1], each(add, each(mul, gates, H), n), H - n)
+
+
+@device
+def compute_rnn_of_codes(x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any) -> None:
+    """Compute one frame of one sequence."""
+    w, scales, codes, f, clip = parameters
+    sum_codes(old, H, H, w, scales, codes)
+    for n in range(0, H, LANES):
+        (total,) = sums_at(codes, n, H, ONE)
+        vstore_part(y, n, H - n, activate(vload_part(x, n, H - n) + total, f, clip))
 
 
 @kernel
 def rnn_of_codes(row: RnnOfCodesRow) -> None:
-    """Compute all frames of one stream."""
-    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    f = load_activation(row.f)
-    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    start, stop = prepare_frames(row)
-    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
-    for i in range(start, stop):
-        t = T - 1 - i if reverse else i
-        for b in range(B):
-            new, x_t = y + (t * frame + b * step), x + (t * B + b) * H
-            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, H, code_scratch)
-            for n in range(0, H, LANES):
-                v = vload_part(x_t, n, H - n) + vload_part(sums, n, H - n)
-                vstore_part(new, n, H - n, activate(v, f, clip))
-    store_state(row, reverse, start, stop)
+    codes = row.zeros, row.sums, stack_f32(ROW_FLOATS)
+    run_frames(row, 1, 1, compute_rnn_of_codes, (row.W, row.scales, codes, load_activation(row.f), row.clip))
+
+
+@device
+def compute_gru_of_codes(x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any) -> None:
+    """Compute one frame of one sequence."""
+    w, scales, codes, bias, cell = parameters
+    sum_codes(old, H, 3 * H, w, scales, codes)
+    for n in range(0, H, LANES):
+        finish_gru(x, old, bias, y, n, H, sums_at(codes, n, H, THREE), cell)
 
 
 @kernel
 def gru_of_codes(row: GruOfCodesRow) -> None:
-    """Compute all frames of one stream."""
-    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    start, stop = prepare_frames(row)
-    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
-    for i in range(start, stop):
-        t = T - 1 - i if reverse else i
-        for b in range(B):
-            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
-            old = new + back if i > start else h + b * H
-            sum_codes(old, w, scales, zeros, sums, H, 3 * H, code_scratch)
-            for n in range(0, H, LANES):
-                rest = H - n
-                z, r = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
-                candidate = vload_part(sums, 2 * H + n, rest)
-                finish_gru(x_t, old, bias, new, n, H, z, r, candidate, f, g, clip)
-    store_state(row, reverse, start, stop)
+    codes = row.zeros, row.sums, stack_f32(ROW_FLOATS)
+    run_frames(row, 3, 1, compute_gru_of_codes, (row.W, row.scales, codes, row.bias, load_activations(row)))
+
+
+@device
+def compute_gru_reset_of_codes(
+    x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any
+) -> None:
+    """Compute one frame of one sequence."""
+    (w, scales, last, last_scales), codes, z, cell = parameters
+    f, clip, q = cell[0], cell[2], z + H
+    sum_codes(old, H, 2 * H, w, scales, codes)
+    for n in range(0, H, LANES):
+        rest, (update, r) = H - n, sums_at(codes, n, H, TWO)
+        vstore_part(z, n, rest, activate(vload_part(x, n, rest) + update, f, clip))
+        r = activate(vload_part(x, H + n, rest) + r, f, clip)
+        vstore_part(q, n, rest, r * vload_part(old, n, rest))
+    sum_codes(q, H, H, last, last_scales, codes)
+    for n in range(0, H, LANES):
+        (candidate,) = sums_at(codes, n, H, ONE)
+        finish_gru_reset(x + 2 * H, old, z, y, n, H - n, candidate, cell)
 
 
 @kernel
 def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
-    """Compute all frames of one stream."""
-    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    last, last_scales, scratch = row.last, row.last_scales, row.scratch
-    f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    start, stop = prepare_frames(row)
-    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
-    for i in range(start, stop):
-        t = T - 1 - i if reverse else i
-        for b in range(B):
-            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
-            old, z, q = new + back if i > start else h + b * H, scratch, scratch + H
-            sum_codes(old, w, scales, zeros, sums, H, 2 * H, code_scratch)
-            for n in range(0, H, LANES):
-                rest = H - n
-                vstore_part(
-                    z, n, rest, activate(vload_part(x_t, n, rest) + vload_part(sums, n, rest), f, clip)
-                )
-                r = activate(vload_part(x_t, H + n, rest) + vload_part(sums, H + n, rest), f, clip)
-                vstore_part(q, n, rest, r * vload_part(old, n, rest))
-            sum_codes(q, last, last_scales, zeros, sums, H, H, code_scratch)
-            for n in range(0, H, LANES):
-                finish_gru_reset(x_t + 2 * H, old, z, new, n, H - n, vload_part(sums, n, H - n), g, clip)
-    store_state(row, reverse, start, stop)
+    weights, codes = (
+        (row.W, row.scales, row.last, row.last_scales),
+        (row.zeros, row.sums, stack_f32(ROW_FLOATS)),
+    )
+    run_frames(row, 3, 1, compute_gru_reset_of_codes, (weights, codes, row.scratch, load_activations(row)))
+
+
+@device
+def compute_lstm_of_codes(
+    x: Pointer, old: Pointer, y: Pointer, H: int, sequences: Indices, parameters: Any
+) -> None:
+    """Compute one frame of one sequence; replace c."""
+    (w, scales, c, peepholes), codes, couples, cell = parameters
+    sum_codes(old, H, 4 * H, w, scales, codes)
+    for n in range(0, H, LANES):
+        finish_lstm(x, c + sequences[0] * H, peepholes, y, n, H, couples, sums_at(codes, n, H, FOUR), cell)
 
 
 @kernel
 def lstm_of_codes(row: LstmOfCodesRow) -> None:
-    """Compute all frames of one stream."""
-    x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    c, peepholes, couples = row.c, row.peepholes, row.couples
-    f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
-    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    load_cell(row)
-    start, stop = prepare_frames(row)
-    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
-    for i in range(start, stop):
-        t = T - 1 - i if reverse else i
-        for b in range(B):
-            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 4 * H
-            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, 4 * H, code_scratch)
-            for n in range(0, H, LANES):
-                rest = H - n
-                input_gate, o = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
-                forget, candidate = vload_part(sums, 2 * H + n, rest), vload_part(sums, 3 * H + n, rest)
-                finish_lstm(
-                    x_t, c + b * H, peepholes, new, n, H, couples, input_gate, o, forget, candidate,
-                    f, g, out, clip,
-                )  # fmt: skip
-    store_state(row, reverse, start, stop)
+    load_memory(row)
+    weights, codes = (
+        (row.W, row.scales, row.c, row.peepholes),
+        (row.zeros, row.sums, stack_f32(ROW_FLOATS)),
+    )
+    run_frames(row, 4, 1, compute_lstm_of_codes, (weights, codes, row.couples, load_lstm_activations(row)))

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.language.dispatch import chooser
 from pulse.jit.language.simd import (
     LANES,
     Vector,
@@ -15,10 +16,8 @@ from pulse.jit.language.simd import (
     vload_first,
     vload_part,
     vload_second,
-    vlt,
     vmax,
     vmin,
-    vselect,
     vsplat,
     vstore,
     vstore_part,
@@ -28,20 +27,24 @@ from pulse.jit.language.tuples import copies, each, indices
 from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
+from pulse.program.kernels.elementwise_microops import vector_form
 from pulse.program.kernels.matmul.digits import (
     Digits,
     sum_row,
 )
 from pulse.program.kernels.matmul.scales import Scales, apply_scales
 from pulse.program.kernels.row_tuples import FOUR, ONE, Indices, Pointers, Vectors
-from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 ActivationParameters: TypeAlias = tuple[int, float, float]
 """The code, alpha and beta of an activation."""
+GruActivations: TypeAlias = tuple[ActivationParameters, ActivationParameters, float]
+"""The activations f and g, and the clip."""
+LstmActivations: TypeAlias = tuple[GruActivations, ActivationParameters]
+"""Those of a GRU, and the activation of the output."""
 ACTIVATION_NAMES = ("sigmoid", "tanh", "relu", "affine", "hard_sigmoid", "leaky_relu")
 ACTIVATIONS = {name: code for code, name in enumerate(ACTIVATION_NAMES)}
 """The number of each activation in a row."""
-SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID, LEAKY_RELU = range(len(ACTIVATION_NAMES))
+SIGMOID, TANH = ACTIVATIONS["sigmoid"], ACTIVATIONS["tanh"]
 STATES_PER_GROUP = 4
 """The states that share one reading of the weights."""
 PAIR_UNITS = 2 * LANES
@@ -70,23 +73,16 @@ def packed_gates_size(hidden: int, depth: int, gates: int) -> int:
     return -(-hidden // LANES) * LANES * depth * gates
 
 
+apply_activation = chooser("apply_activation", [vector_form(name) for name in ACTIVATION_NAMES])
+
+
 @device
 def activate(v: Vector, function: ActivationParameters, clip: float) -> Vector:
     """Apply an activation after limiting its input to -clip … clip."""
     code, alpha, beta = function
     if clip > 0:
         v = vmax(vmin(v, clip), -clip)
-    if code == SIGMOID:
-        return vsigmoid(v)
-    if code == TANH:
-        return vtanh(v)
-    if code == RELU:
-        return vmax(v, 0.0)
-    if code == AFFINE:
-        return vfma(v, alpha, vsplat(beta))
-    if code == HARD_SIGMOID:
-        return vmin(vmax(vfma(v, alpha, vsplat(beta)), 0.0), 1.0)
-    return vselect(vlt(v, 0.0), v * alpha, v)  # LEAKY_RELU
+    return apply_activation(code, v, v, alpha, beta)
 
 
 @device
@@ -204,11 +200,10 @@ def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) ->
 
 @device
 def finish_gru(
-    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int,
-    z: Vector, r: Vector, candidate: Vector, f: ActivationParameters, g: ActivationParameters, clip: float,
-) -> None:  # fmt: skip
+    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, sums: Vectors, cell: GruActivations
+) -> None:
     """Compute the units n … n + 15 from the recurrent sums of the three gates."""
-    rest = H - n
+    (z, r, candidate), (f, g, clip), rest = sums, cell, H - n
     r = activate(vload_part(x, H + n, rest) + r, f, clip)
     candidate = vfma(r, candidate + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
     z = activate(vload_part(x, n, rest) + z, f, clip)
@@ -218,22 +213,28 @@ def finish_gru(
 
 @device
 def finish_gru_reset(
-    x: Pointer, old: Pointer, z: Pointer, y: Pointer, n: int, rest: int,
-    candidate: Vector, g: ActivationParameters, clip: float,
-) -> None:  # fmt: skip
+    x: Pointer,
+    old: Pointer,
+    z: Pointer,
+    y: Pointer,
+    n: int,
+    rest: int,
+    candidate: Vector,
+    cell: GruActivations,
+) -> None:
     """Compute the units n … n + 15 from the product of the reset state; x belongs to the last gate."""
+    _, g, clip = cell
     candidate = activate(vload_part(x, n, rest) + candidate, g, clip)
     vstore_part(y, n, rest, vfma(vload_part(z, n, rest), vload_part(old, n, rest) - candidate, candidate))
 
 
 @device
 def finish_lstm(
-    x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
-    i: Vector, o: Vector, forget: Vector, candidate: Vector,
-    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
+    x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int, sums: Vectors,
+    functions: LstmActivations,
 ) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the recurrent sums of the four gates; replace c."""
-    rest = H - n
+    (i, o, forget, candidate), ((f, g, clip), out), rest = sums, functions, H - n
     cell = vload_part(c, n, rest)
     i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
     forget = vfma(vload_part(peepholes, 2 * H + n, rest), cell, forget + vload_part(x, 2 * H + n, rest))
@@ -257,6 +258,12 @@ def store_gate(sums: Pointer, state: int, gate: int, total: Vector, scales: Scal
 def store_gates(sums: Pointer, state: int, totals: Vectors, scales: Scales) -> None:
     """Store the sums of all gates for a state."""
     each(store_gate, sums, state, indices(totals), totals, scales)
+
+
+@device
+def load_sums(sums: Pointer, state: int, gates: Indices) -> Vectors:
+    """Load the sums of all gates for a state, as ``store_gates`` stores them."""
+    return each(vload, sums + 4 * LANES * state, each(mul, gates, LANES))
 
 
 @device

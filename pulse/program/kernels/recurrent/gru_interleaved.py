@@ -17,9 +17,9 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
-from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
+from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, GruActivations, activate
 from pulse.program.kernels.recurrent.gru_small import sigmoid_tanh_state
-from pulse.program.kernels.recurrent.layer import InterleavedRecurrentFields, load_activation
+from pulse.program.kernels.recurrent.layer import InterleavedRecurrentFields, load_activations
 from pulse.program.kernels.row_tuples import THREE, Indices, Vectors
 
 GATES = GATE_COUNTS["gru"]
@@ -35,18 +35,18 @@ def gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:
 
 def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]:
     """Repack the recurrent weights of ``pack_small`` as [GRUs, units, width, 3]."""
-    turns = packed.reshape(width, GATES, LANES // width, width)
+    rotations = packed.reshape(width, GATES, LANES // width, width)
     units = np.arange(width)
     gates = np.zeros((LANES // width, width, width, GATES), np.float32)
-    for turn in range(width):
-        gates[:, units, (units + turn) % width] = turns[turn].transpose(1, 2, 0)
+    for by in range(width):
+        gates[:, units, (units + by) % width] = rotations[by].transpose(1, 2, 0)
     return gates
 
 
 class InterleavedGruRow(InterleavedRecurrentFields):
     """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``: ``count`` GRUs for sixteen streams.
 
-    x is [T, B, 3 * units], dense, the next GRU's ``step_x`` further on. W is [count, units, units, 3], ``bias``
+    x is [T, B, 3 * units], dense, the next GRU's ``step_x`` elements later. W is [count, units, units, 3], ``bias``
     [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h. GRU i runs backwards if bit i of
     ``backwards`` is set: its x begins with the last frame.
     """
@@ -118,11 +118,17 @@ def compute_four_units(
 
 @device
 def compute_two_units(
-    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
-    f: ActivationParameters, g: ActivationParameters, clip: float,
-) -> None:  # fmt: skip
+    x: Pointer,
+    old: Pointer,
+    w: Pointer,
+    bias: Pointer,
+    new: Pointer,
+    u: int,
+    units: int,
+    cell: GruActivations,
+) -> None:
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
-    other = min(u + 1, units - 1)
+    other, (f, g, clip) = min(u + 1, units - 1), cell
     (z0, r0, c0), (z1, r1, c1) = interleaved_gate_sums(x, old, w, bias, (u, other), units)
     candidate = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
     v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - candidate, candidate)
@@ -136,23 +142,23 @@ def compute_two_units(
 def interleaved_gru(row: InterleavedGruRow) -> None:
     """Compute sequence by sequence, frame by frame."""
     y, h, x, w, bias = row.y, row.h, row.x, row.W, row.bias
-    f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
-    frame, step, clip, backwards = row.step_frame * LANES, row.step_row, row.clip, row.backwards
+    frame, step, backwards, cell = row.step_frame * LANES, row.step_row, row.backwards, load_activations(row)
+    f, g, clip = cell
     fours = units // 4 * 4 if f[0] == SIGMOID and g[0] == TANH and clip <= 0 else 0
     for b in range(B):
         state, rows = h + b * H * LANES, y + b * step * LANES
         for t in range(T):
             for i in range(count):
-                turned = backwards >> i & 1
+                is_backwards = backwards >> i & 1
                 begin = x + (i * step_x + (t * B + b) * GATES * units) * LANES
-                q = rows + ((T - 1 - t if turned else t) * frame + i * units * LANES)
-                p = q + (frame if turned else -frame) if t > 0 else state + i * units * LANES
+                q = rows + ((T - 1 - t if is_backwards else t) * frame + i * units * LANES)
+                p = q + (frame if is_backwards else -frame) if t > 0 else state + i * units * LANES
                 v, c = w + i * units * units * GATES, bias + i * units
                 for u in range(0, fours, 4):
                     compute_four_units(begin, p, v, c, q, u, units)
                 for u in range(fours, units, 2):
-                    compute_two_units(begin, p, v, c, q, u, units, f, g, clip)
+                    compute_two_units(begin, p, v, c, q, u, units, cell)
         for n in range(count * units if T > 0 else 0):
             last = 0 if backwards >> (n // units) & 1 else T - 1
             vstore(state, n * LANES, vload(rows, last * frame + n * LANES))

@@ -28,23 +28,23 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
-from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
+from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, GruActivations, activate
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentFields,
-    load_activation,
+    load_activations,
     prepare_frames,
 )
 
 GATES = GATE_COUNTS["gru"]
 STRIDE = GATES * LANES
-"""The weights of a turn."""
+"""The weights of a rotation."""
 
 
 def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
     """Pack the recurrent weights [3*H, H] of each GRU, H up to ``width``, in the order that the kernels read.
 
-    The result is [turns, 3, 16]. After t turns, each lane is multiplied by the weight of the unit t further on.
+    The result is [rotations, 3, 16]. After t rotations, lane u is multiplied by the weight of unit u + t.
     """
     packed = np.zeros((width, GATES, LANES // width, width), np.float32)
     units = np.arange(width)
@@ -52,8 +52,8 @@ def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
         size = matrix.shape[1]
         square = np.zeros((GATES, width, width), np.float32)
         square[:, :size, :size] = matrix.reshape(GATES, size, size)
-        for turn in range(width):
-            packed[turn, :, number] = square[:, units, (units + turn) % width]
+        for by in range(width):
+            packed[by, :, number] = square[:, units, (units + by) % width]
     return packed.reshape(-1)
 
 
@@ -61,7 +61,7 @@ class SmallGruFields(RecurrentFields):
     """Several GRUs as ``GruRow``, each in its own lanes: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
 
     x are the frames times the input weights of each GRU, with the biases outside gate products: [T, B, 3 * width],
-    dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
+    dense, those of the next GRU ``step_x`` elements later. Their state is one vector, H is 16, and W is from
     ``pack_small``. GRU i runs backwards if bit i of ``backwards`` is set: its x begins with the last frame. Lanes of y
     after the last GRU are undefined.
     """
@@ -100,19 +100,19 @@ class GruEightsRow(SmallGruFields):
     width = 8
 
 
-def make_sum(width: int, turn_units: Callable[[Vector], Vector]) -> Callable[..., Any]:
+def make_sum(width: int, rotate_units: Callable[[Vector], Vector]) -> Callable[..., Any]:
     """Make the function that sums over the ``width`` units of each GRU."""
 
     @device
     def sum_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, Vector, Vector]:
         """Return the sums of three gates, added to z, r and c."""
         z1, r1, c1 = vzero(), vzero(), vzero()
-        for turn in range(0, width, 2):
-            p = w + turn * STRIDE
+        for by in range(0, width, 2):
+            p = w + by * STRIDE
             z, r, c = vfma(v, vload(p, 0), z), vfma(v, vload(p, 16), r), vfma(v, vload(p, 32), c)
-            v = turn_units(v)
+            v = rotate_units(v)
             z1, r1, c1 = vfma(v, vload(p, 48), z1), vfma(v, vload(p, 64), r1), vfma(v, vload(p, 80), c1)
-            v = turn_units(v)
+            v = rotate_units(v)
         return z + z1, r + r1, c + c1
 
     return sum_units
@@ -123,7 +123,7 @@ def tanh_fraction(x: Vector, limit: float, square: float, scale: float) -> tuple
     """Return two numbers whose product is ``scale * x * tanh(u) / u``, u = sqrt(square) * x, |x| <= limit; 5 ulp.
 
     The second one is a quotient, which takes longest: what follows is multiplied by the first one meanwhile. ``limit``
-    is 8.5 / sqrt(square); beyond it, it is x. It may be beyond 1 by 1.2e-7.
+    is 8.5 / sqrt(square); beyond it, it is x. The result may exceed 1 by 1.2e-7.
     """
     x = vmin(vmax(x, -limit), limit)
     a, s, s2 = x * x, square, square * square
@@ -140,7 +140,7 @@ def tanh_fraction(x: Vector, limit: float, square: float, scale: float) -> tuple
 
 @device
 def sigmoid_tanh_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) -> Vector:
-    """Return the state of the next frame with sigmoid and tanh; as few operations as possible follow one another."""
+    """Return the state of the next frame with sigmoid and tanh, by the shortest chain of dependent operations."""
     r_factor, r_quotient = tanh_fraction(r, 17.0, 0.25, 0.25)
     z_factor, z_quotient = tanh_fraction(z, 17.0, 0.25, 0.25)
     inner = vfma(r_factor * c, r_quotient, vfma(c, 0.5, x))
@@ -150,17 +150,9 @@ def sigmoid_tanh_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) ->
 
 
 @device
-def next_state(
-    v: Vector,
-    z: Vector,
-    r: Vector,
-    c: Vector,
-    x: Vector,
-    f: ActivationParameters,
-    g: ActivationParameters,
-    clip: float,
-) -> Vector:
+def next_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, cell: GruActivations) -> Vector:
     """Return the state of the next frame."""
+    f, g, clip = cell
     if f[0] == SIGMOID and g[0] == TANH and clip == 0.0:
         return sigmoid_tanh_state(v, z, r, c, x)
     candidate = activate(vfma(activate(r, f, clip), c, x), g, clip)
@@ -175,9 +167,8 @@ def make_frames(
     @device
     def compute_frames(row: SmallGruFields) -> None:
         """Compute the frames of each sequence in order, with its state in a register."""
-        x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
+        x, w, y, h, cell = row.x, row.W, row.y, row.h, load_activations(row)
         T, B, frame, count, step, mask = row.T, row.B, row.step_frame, row.count, row.step_x, row.backwards
-        clip = row.clip
         bias = vload(row.bias, 0)
         start, stop = prepare_frames(row)
         for b in range(B):
@@ -185,7 +176,7 @@ def make_frames(
             for t in range(start, stop):
                 z, r = load(p, 0, step, count), load(p, width, step, count)
                 z, r, c = sum_units(v, w, z, r, bias)
-                v = next_state(v, z, r, c, load(p, 2 * width, step, count), f, g, clip)
+                v = next_state(v, z, r, c, load(p, 2 * width, step, count), cell)
                 if mask == 0:
                     vstore(q, t * frame, v)
                 else:

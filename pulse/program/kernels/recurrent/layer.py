@@ -1,7 +1,7 @@
 """What recurrent layers share: one instruction runs all frames of a pulse, or whole sequences, for a batch."""
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 from pulse.jit.language.simd import LANES, vload_part, vstore_part, vzero
 from pulse.jit.registry import device
@@ -63,7 +63,7 @@ class RecurrentFields(Instruction):
 
 
 class RecurrentLayerFields(RecurrentFields):
-    """One layer, and its projected frames.
+    """One layer, its projected frames, and its recurrent weights.
 
     x are the frames times the input weights, plus all biases outside gate products: [T, B, G*H], dense.
     """
@@ -72,6 +72,9 @@ class RecurrentLayerFields(RecurrentFields):
     packed: ClassVar[int]
     """The number of gates whose weights are in W."""
     x: Operand = reads("f32")
+    W: Operand = packed_weights()
+    scales: ScalesOperand = weight_scales()
+    reverse: bool
 
     def multiply_adds(self) -> int:
         return self.gates * self.T * self.B * self.H * self.H
@@ -83,10 +86,6 @@ class RecurrentLayerFields(RecurrentFields):
 
 class RecurrentFloatFields(RecurrentLayerFields):
     """The first fields of layers with weights from ``pack_gates``."""
-
-    W: Operand = packed_weights()
-    reverse: bool
-    scales: ScalesOperand = weight_scales()
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
@@ -118,6 +117,12 @@ class InterleavedRecurrentFields(Instruction):
 def load_activation(words: ActivationFields) -> ActivationParameters:
     """Load the code and the parameters of an activation from its row."""
     return words.code, words.alpha, words.beta
+
+
+@device
+def load_activations(row: Any) -> tuple[ActivationParameters, ActivationParameters, float]:
+    """Load the activations f and g of a row, and its clip."""
+    return load_activation(row.f), load_activation(row.g), row.clip
 
 
 @device
@@ -162,8 +167,26 @@ def states_of_group(old: Pointer, rows: int, step: int) -> Pointers:
 
 
 @device
-def store_state(row: RecurrentFields, reverse: int, start: int, stop: int) -> None:
-    """Keep the last frame as the state, if the stream has one in this pulse."""
+def run_frames(
+    row: RecurrentLayerFields, gates: int, group: int, compute: Callable[..., None], parameters: Any
+) -> None:
+    """Compute the frames of a pulse in order, of up to ``group`` sequences at a time; then keep the last as the state.
+
+    ``compute(x, old, y, H, sequences, parameters)`` computes one frame from the states ``old``; sequences are the first
+    one, their number, and the steps between their old and their new states.
+    """
+    x, y, h, T, B, H, frame, step, reverse = (
+        row.x, row.y, row.h, row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse,
+    )  # fmt: skip
+    start, stop = prepare_frames(row)
+    back = frame if reverse else -frame
+    for i in range(start, stop):
+        t, b = T - 1 - i if reverse else i, 0
+        while b < B:
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * gates * H
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
+            compute(x_t, old, new, H, (b, min(group, B - b), old_step, step), parameters)
+            b += group
     if start < stop:
-        last = row.y + (row.T - stop if reverse else stop - 1) * row.step_frame
-        copy_state_rows(row.h, last, row.B, row.H, row.step_row)
+        last = y + (T - stop if reverse else stop - 1) * frame
+        copy_state_rows(h, last, B, H, step)

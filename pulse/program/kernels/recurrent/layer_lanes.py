@@ -3,10 +3,12 @@
 A frame outside one stream but inside another is skipped for the former.
 """
 
+from collections.abc import Callable
 from operator import add
+from typing import Any
 
 from pulse.jit.lane_bases import MAX_STACK_LANES, lane, lane_count
-from pulse.jit.language.simd import LANES, vload
+from pulse.jit.language.simd import LANES
 from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_AVX512
@@ -18,20 +20,23 @@ from pulse.program.kernels.recurrent.gates import (
     SUM_FLOATS,
     finish_gru,
     finish_lstm,
+    load_sums,
     store_sums,
 )
 from pulse.program.kernels.recurrent.gru import GruRow, gru
 from pulse.program.kernels.recurrent.layer import (
     RecurrentFloatFields,
     copy_state_rows,
-    load_activation,
+    load_activations,
     prepare_frames,
 )
-from pulse.program.kernels.recurrent.lstm import LstmRow, load_cell, lstm
-from pulse.program.kernels.row_tuples import EIGHT, FOUR, THREE
+from pulse.program.kernels.recurrent.lstm import LstmRow, load_lstm_activations, load_memory, lstm
+from pulse.program.kernels.row_tuples import EIGHT, FOUR, THREE, Indices, Vectors
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
 """The floats that hold the sums of eight states."""
+MOST_GRUS = EIGHT if HAS_AVX512 else FOUR
+"""The GRUs that share one reading of the weights."""
 LANE_SCRATCH_WORDS = 3 * MAX_STACK_LANES
 """The first frame of each lane, the frame after its last one; then the lanes that have a frame."""
 
@@ -85,20 +90,18 @@ def store_lane_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> 
             copy_state_rows(stream.h, stream.y + last * frame, B, H, step)
 
 
-@lanes_kernel(gru)
-def gru_lanes(row: GruRow) -> None:
-    """Compute all frames of several streams."""
-    lanes, sums, w, scales, bias = (
-        stack_i64(LANE_SCRATCH_WORDS),
-        stack_f32(SUM_FLOATS_OF_EIGHT),
-        row.W,
-        row.scales,
-        row.bias,
-    )
-    f, g = load_activation(row.f), load_activation(row.g)
+@device
+def run_lanes(
+    row: RecurrentFloatFields, gates: Indices, most: Indices, scratch: tuple[Pointer, Pointer],
+    finish: Callable[..., None], parameters: Any,
+) -> None:  # fmt: skip
+    """Compute all frames of several streams; four of them, or as many as ``most``, share one reading of the weights.
+
+    ``finish(stream, x, h, y, b, n, H, sums, parameters)`` computes 16 units of sequence b from the sums of the gates.
+    """
+    (lanes, sums), w, scales = scratch, row.W, row.scales
     T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    back = frame if reverse else -frame
+    back, G = frame if reverse else -frame, len(gates)
     left, group = lane_count(row), row
     while left > 0:
         count = min(left, MAX_STACK_LANES)
@@ -106,76 +109,77 @@ def gru_lanes(row: GruRow) -> None:
         for i in range(T):
             t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
-                s = offset_scales(scales, 3 * n)
+                p, s = w + G * n * H, offset_scales(scales, G * n)
                 for b in range(B):
-                    new, x_offset = t * frame + b * step, (t * B + b) * 3 * H
-                    first = 0
+                    new, x_offset, first = t * frame + b * step, (t * B + b) * G * H, 0
                     while first < active:
-                        if HAS_AVX512 and first + STATES_PER_GROUP < active:
-                            group_of_eight = each(add, first, EIGHT)
-                            eight = each(state_of, group, lanes, active, group_of_eight, i, new, back, b * H)
-                            store_sums(eight, w + 3 * n * H, H, s, sums, THREE)
-                            stop = min(first + 2 * STATES_PER_GROUP, active)
+                        if len(most) > STATES_PER_GROUP and first + STATES_PER_GROUP < active:
+                            numbers = each(add, first, most)
+                            states = each(state_of, group, lanes, active, numbers, i, new, back, b * H)
+                            store_sums(states, p, H, s, sums, gates)
+                            stop = min(first + len(most), active)
                         else:
-                            group_of_four = each(add, first, FOUR)
-                            four = each(state_of, group, lanes, active, group_of_four, i, new, back, b * H)
-                            store_sums(four, w + 3 * n * H, H, s, sums, THREE)
+                            four = each(add, first, FOUR)
+                            states_of_four = each(state_of, group, lanes, active, four, i, new, back, b * H)
+                            store_sums(states_of_four, p, H, s, sums, gates)
                             stop = min(first + STATES_PER_GROUP, active)
                         for j in range(stop - first):
                             stream = lane(group, nth_lane(lanes, active, first + j))
-                            x, y = stream.x + x_offset, stream.y + new
                             h = state_of(group, lanes, active, first + j, i, new, back, b * H)
-                            z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
-                            candidate = vload(sums, 64 * j + 32)
-                            finish_gru(
-                                x, h, bias, y, n, H, z, r, candidate,
-                                f, g, clip,
-                            )  # fmt: skip
+                            totals = load_sums(sums, j, gates)
+                            finish(
+                                stream, stream.x + x_offset, h, stream.y + new, b, n, H, totals, parameters
+                            )
                         first = stop
         store_lane_states(group, count, lanes)
         left -= count
         group = lane(group, count)
 
 
+@device
+def finish_gru_lane(
+    _stream: GruRow,
+    x: Pointer,
+    h: Pointer,
+    y: Pointer,
+    _b: int,
+    n: int,
+    H: int,
+    sums: Vectors,
+    parameters: Any,
+) -> None:
+    """Compute 16 units of a stream from the sums of its gates."""
+    bias, cell = parameters
+    finish_gru(x, h, bias, y, n, H, sums, cell)
+
+
+@lanes_kernel(gru)
+def gru_lanes(row: GruRow) -> None:
+    scratch = stack_i64(LANE_SCRATCH_WORDS), stack_f32(SUM_FLOATS_OF_EIGHT)
+    run_lanes(row, THREE, MOST_GRUS, scratch, finish_gru_lane, (row.bias, load_activations(row)))
+
+
+@device
+def finish_lstm_lane(
+    stream: LstmRow,
+    x: Pointer,
+    _h: Pointer,
+    y: Pointer,
+    b: int,
+    n: int,
+    H: int,
+    sums: Vectors,
+    parameters: Any,
+) -> None:
+    """Compute 16 units of a stream from the sums of its gates."""
+    peepholes, couples, cell = parameters
+    finish_lstm(x, stream.c + b * H, peepholes, y, n, H, couples, sums, cell)
+
+
 @lanes_kernel(lstm)
 def lstm_lanes(row: LstmRow) -> None:
-    """Compute all frames of several streams."""
-    lanes, sums, w, scales = stack_i64(LANE_SCRATCH_WORDS), stack_f32(SUM_FLOATS), row.W, row.scales
-    f, g, out, peepholes = (
-        load_activation(row.f),
-        load_activation(row.g),
-        load_activation(row.out),
-        row.peepholes,
-    )
-    couples = row.couples
-    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    back = frame if reverse else -frame
-    left, group = lane_count(row), row
-    while left > 0:
-        count = min(left, MAX_STACK_LANES)
-        for l in range(count):
-            load_cell(lane(group, l))
-        prepare_lane_frames(group, count, lanes)
-        for i in range(T):
-            t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
-            for n in range(0, H, LANES):
-                s = offset_scales(scales, 4 * n)
-                for b in range(B):
-                    new, x_offset = t * frame + b * step, (t * B + b) * 4 * H
-                    for first in range(0, active, STATES_PER_GROUP):
-                        numbers = each(add, first, FOUR)
-                        states = each(state_of, group, lanes, active, numbers, i, new, back, b * H)
-                        store_sums(states, w + 4 * n * H, H, s, sums, FOUR)
-                        for j in range(min(STATES_PER_GROUP, active - first)):
-                            stream = lane(group, nth_lane(lanes, active, first + j))
-                            x, y = stream.x + x_offset, stream.y + new
-                            input_gate, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
-                            forget, candidate = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
-                            finish_lstm(
-                                x, stream.c + b * H, peepholes, y, n, H, couples, input_gate, o, forget, candidate,
-                                f, g, out, clip,
-                            )  # fmt: skip
-        store_lane_states(group, count, lanes)
-        left -= count
-        group = lane(group, count)
+    for l in range(lane_count(row)):
+        load_memory(lane(row, l))
+    scratch = stack_i64(LANE_SCRATCH_WORDS), stack_f32(SUM_FLOATS)
+    parameters = row.peepholes, row.couples, load_lstm_activations(row)
+    run_lanes(row, FOUR, FOUR, scratch, finish_lstm_lane, parameters)

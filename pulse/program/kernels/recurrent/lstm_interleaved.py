@@ -17,12 +17,12 @@ from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
-from pulse.program.kernels.recurrent.gates import ActivationParameters, activate
+from pulse.program.kernels.recurrent.gates import LstmActivations, activate
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     InterleavedRecurrentFields,
-    load_activation,
 )
+from pulse.program.kernels.recurrent.lstm import load_lstm_activations
 from pulse.program.kernels.row_tuples import FOUR, Vectors
 
 GATES = GATE_COUNTS["lstm"]
@@ -61,10 +61,10 @@ class InterleavedLstmRow(InterleavedRecurrentFields):
 @device
 def finish_unit(
     x: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int, sums: Vectors,
-    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
+    functions: LstmActivations,
 ) -> None:  # fmt: skip
     """Compute unit u from its recurrent sums; replace its c."""
-    (i, o, forget, candidate), cell = sums, vload(c, u * LANES)
+    (i, o, forget, candidate), ((f, g, clip), out), cell = sums, functions, vload(c, u * LANES)
     i = activate(vfma(cell, vsplat(peepholes[u]), i + vload(x, u * LANES)), f, clip)
     forget = forget + vload(x, (2 * H + u) * LANES)
     forget = 1.0 - i if couples else activate(vfma(cell, vsplat(peepholes[2 * H + u]), forget), f, clip)
@@ -78,7 +78,7 @@ def finish_unit(
 @device
 def compute_lstm_units(
     x: Pointer, old: Pointer, w: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
-    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
+    functions: LstmActivations,
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1, if u is not the last."""
     other = min(u + 1, H - 1)
@@ -91,25 +91,24 @@ def compute_lstm_units(
             each(vfma, h, each(getitem, q, FOUR), second),
         )
         p, q = p + GATES, q + GATES
-    finish_unit(x, c, peepholes, new, u, H, couples, first, f, g, out, clip)
+    finish_unit(x, c, peepholes, new, u, H, couples, first, functions)
     if other > u:
-        finish_unit(x, c, peepholes, new, other, H, couples, second, f, g, out, clip)
+        finish_unit(x, c, peepholes, new, other, H, couples, second, functions)
 
 
 @kernel
 def interleaved_lstm(row: InterleavedLstmRow) -> None:
     """Compute sequence by sequence, frame by frame."""
     y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
-    f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
     T, B, H, frame, step, couples = row.T, row.B, row.H, row.step_frame, row.step_row, row.couples
-    clip = row.clip
+    functions = load_lstm_activations(row)
     for b in range(B):
         first, cells = h + b * H * LANES, c + b * H * LANES
         old, new = first, y + b * step * LANES
         for t in range(T):
             begin = x + (t * B + b) * GATES * H * LANES
             for u in range(0, H, 2):
-                compute_lstm_units(begin, old, w, cells, peepholes, new, u, H, couples, f, g, out, clip)
+                compute_lstm_units(begin, old, w, cells, peepholes, new, u, H, couples, functions)
             old, new = new, new + frame * LANES
         for n in range(0, H * LANES if T > 0 else 0, LANES):
             vstore(first, n, vload(old, n))

@@ -189,8 +189,8 @@ AFTER = {
     "prelu": lambda v, p, w: np.where(v < 0, w * v, v),
     "add": lambda v, p, w: v + w,
     "mul_round": lambda v, p, w: np.rint(v * w),
-    "max": lambda v, p, w: np.maximum(v, p),
-    "min": lambda v, p, w: np.minimum(v, p),
+    "maxc": lambda v, p, w: np.maximum(v, p),
+    "minc": lambda v, p, w: np.minimum(v, p),
     "round_within": lambda v, p, w: np.clip(np.rint(v), p, 1.5),
 }
 
@@ -228,7 +228,7 @@ def test_steps_run_in_order_on_rows_of_their_operands(
     steps = [
         epilogue_step("add", operand, rows),
         epilogue_step("relu", operand, rows),
-        epilogue_step("max", operand, rows, 0.5),
+        epilogue_step("maxc", operand, rows, 0.5),
     ]
     for m, start in enumerate(row.rows_y):
         added = expected[start : start + N] + operand[rows[m] : rows[m] + N]
