@@ -22,7 +22,6 @@ POINTERS = {
 
 
 def declare_dispatcher(declared: Dispatcher) -> None:
-    """Declare a dispatcher to numba."""
     pointer = POINTERS[declared.element]
     parameters = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
 

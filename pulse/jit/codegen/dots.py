@@ -83,7 +83,6 @@ def pair_sums(builder, natural, signed):
 
 
 def extract_lanes(builder, vector, first: int, count: int):
-    """Extract neighbouring lanes."""
     lanes = ir.Constant(ir.VectorType(INT32, count), list(range(first, first + count)))
     return builder.shuffle_vector(vector, vector, lanes)
 

@@ -35,7 +35,6 @@ class RowType(types.Type):
         super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
 
     def type_of(self, field: Field) -> types.Type:
-        """Return the type of a field in a kernel."""
         if field.kind == "number":
             return types.int64
         if field.kind == "real":

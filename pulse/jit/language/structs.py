@@ -12,7 +12,7 @@ A declaration is a class; a field is a number, a real, several ``numbers``, or a
 ``entered`` has another writer than the fields before it, so it begins a cache line.
 
 Compiled or not, ``gate_at(address)`` is the struct there; ``gate.shut`` loads a field, ``gate.shut = 1`` stores one.
-``structs[i]`` is the struct i further on. ``atomics`` takes a struct and the name of a field. In compiled code, a field
+``structs[i]`` is struct i after it. ``atomics`` takes a struct and the name of a field. In compiled code, a field
 is at an offset that the compiler knows; ``codegen.structs`` defines that for numba.
 """
 

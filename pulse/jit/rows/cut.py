@@ -1,6 +1,6 @@
 """Cuts: how to divide a row into parts that run at the same time, with bit-identical results.
 
-A part is a row of the same kernel with a part of one count; its operands begin further on::
+A part is a row of the same kernel with a part of one count; its operands begin later::
 
     def cuts(self) -> Iterator[Cut]:
         yield Cut("M", 8, {"rows_x": 1, "rows_y": 1}, shared=self.K * self.N)

@@ -352,7 +352,7 @@ def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
 
 
 def with_bases_at(row: RowT, words: int) -> RowT:
-    """Return the same row over memories whose bases are this many words further on."""
+    """Return the same row over memories whose bases are this many words later."""
     row_words, start, bases, form = row.__dict__["source"]
     return row.from_words(row_words, start, bases + words, form)
 

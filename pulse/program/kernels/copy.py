@@ -279,7 +279,6 @@ class FillRow(Instruction):
 
 @kernel
 def fill(row: FillRow) -> None:
-    """Repeat the bytes of the value."""
     fill_run(row.dst, row.size, row.count, row.bits)
 
 
@@ -300,7 +299,6 @@ class MoveRow(Instruction):
 
 @kernel
 def move(row: MoveRow) -> None:
-    """Copy contiguous bytes at once."""
     move_bytes(row.dst, row.src, row.bytes)
 
 
@@ -330,7 +328,6 @@ class PairedCopyRow(Instruction):
 
 @kernel
 def paired_copy(row: PairedCopyRow) -> None:
-    """Join row by row."""
     dst, src0, src1, rows, columns = row.dst, row.src0, row.src1, row.rows, row.columns
     step, step0, step1 = row.step, row.step0, row.step1
     first = 0

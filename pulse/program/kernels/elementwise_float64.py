@@ -47,7 +47,6 @@ def load_elements(p: Pointer, step: int, count: int, d: Pointer) -> None:
 
 @exact_device
 def value_of_half(bits: int) -> float:
-    """Return the value of a float16."""
     sign = -1.0 if bits & 0x8000 else 1.0
     exponent, fraction = (bits >> 10) & 31, bits & 1023
     if exponent == 31:
@@ -167,7 +166,6 @@ def whole_number(value: float) -> int:
 
 @kernel
 def chain64(row: Chain64Row) -> None:
-    """Compute one element after the other."""
     slots = stack_f64(SLOTS64)
     s0, s1, s2, s3, inputs, output, ops = row.s0, row.s1, row.s2, row.s3, row.inputs, row.output, row.ops
     for outer in range(s0 * s1 * s2):

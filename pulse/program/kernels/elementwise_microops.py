@@ -86,7 +86,6 @@ def vgelu(x: Vector, tanh_form: float) -> Vector:
 
 @device
 def gelu64(x: float, tanh_form: float) -> float:
-    """Return ``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (1 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + math.erf(x * SQRT_HALF))
@@ -144,14 +143,12 @@ def rint64(x: float) -> float:
 
 @device
 def floor64(x: float) -> float:
-    """Round down to an integer."""
     rounded = rint64(x)
     return rounded - 1.0 if rounded > x else rounded
 
 
 @device
 def ceil64(x: float) -> float:
-    """Round up to an integer."""
     return -floor64(-x)
 
 
@@ -182,19 +179,16 @@ def floor_mod(x: float, y: float) -> float:
 
 @device
 def softplus64(x: float) -> float:
-    """Return log(1 + e**x)."""
     return np.log1p(np.exp(-abs(x))) + maximum(x, 0.0)
 
 
 @device
 def sigmoid64(x: float) -> float:
-    """Return 1 / (1 + e**-x)."""
     return 1.0 / (1.0 + np.exp(-x))
 
 
 @device
 def clip01(x: float) -> float:
-    """Limit ``x`` to 0 … 1."""
     return minimum(maximum(x, 0.0), 1.0)
 
 

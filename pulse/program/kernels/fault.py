@@ -67,7 +67,6 @@ def count_integers_outside(p: Pointer, count: int, step: int, low: int, high: in
 
 @device
 def count_zeros(p: Pointer, count: int, step: int) -> int:
-    """Return how many of ``p[i*step]`` are zero."""
     faults = 0
     if step == 1:
         for i in range(count):

@@ -47,7 +47,6 @@ ONE: Any = np.float32(1)
 
 @device
 def mask_of_lanes_below(count: int) -> Any:
-    """Return the mask of the lanes below ``count``."""
     return vlt(vindex(), vsplat(count))
 
 
@@ -105,7 +104,6 @@ class SoftmaxRow(NormFields):
 
 @kernel
 def softmax(row: SoftmaxRow) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
         return
@@ -178,7 +176,6 @@ def sum_across(sums: Vectors) -> Vector:
 def store_normal(
     target: Pointer, source: Pointer, i: int, mean: Vector, factor: Vector, scale: Vector, bias: Vector
 ) -> None:
-    """Write 16 normalised elements."""
     vstore(target, i, vfma((vload(source, i) - mean) * factor, scale, bias))
 
 

@@ -30,7 +30,6 @@ class InterleavedLayerNormRow(InterleavedNormFields, LayerNormRow):
 
 @device
 def mean_of(x: Pointer, count: int) -> Vector:
-    """Return the mean of each stream."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     i = 0
     while i + PARTIAL_SUMS <= count:
@@ -46,7 +45,6 @@ def mean_of(x: Pointer, count: int) -> Vector:
 
 @device
 def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
-    """Return the variance of each stream."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     i = 0
     while i + PARTIAL_SUMS <= count:
@@ -64,7 +62,6 @@ def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
 
 @kernel
 def interleaved_layer_norm(row: InterleavedLayerNormRow) -> None:
-    """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, row.eps
     for m in range(rows):
@@ -85,7 +82,6 @@ class InterleavedSoftmaxRow(InterleavedNormFields, SoftmaxRow):
 
 @kernel
 def interleaved_softmax(row: InterleavedSoftmaxRow) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
         return

@@ -80,7 +80,6 @@ def make_pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callabl
 
 @device
 def add_square(total: Vector, v: Vector) -> Vector:
-    """Return ``total + v * v``."""
     return vfma(v, v, total)
 
 

@@ -24,7 +24,6 @@ class LookUpCodesRow(Instruction):
 
 @kernel
 def look_up_codes(row: LookUpCodesRow) -> None:
-    """Look up code by code."""
     x, table, y = row.x, row.table, row.y
     count, first, last = row.count, row.first, float(row.size - 1)
     for i in range(count):

@@ -111,7 +111,6 @@ class QuantizeRow(RowsFields):
 
 @kernel
 def quantize(row: QuantizeRow) -> None:
-    """Compute row by row."""
     x, y, rows_x, rows_y, K, scratch = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):
         source, target = x + rows_x[m], y + rows_y[m]

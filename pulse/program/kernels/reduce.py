@@ -36,7 +36,6 @@ Reduced = Callable[[Pointer, int, int], Any]
 
 @device
 def add(a: Any, b: Any) -> Any:
-    """Return the sum of two numbers."""
     return a + b
 
 
@@ -126,7 +125,6 @@ class ReduceRow(ReductionFields):
 
 @kernel
 def reduce(row: ReduceRow) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
     for m in range(rows):
@@ -168,7 +166,6 @@ def reduce64_elements(x: Pointer, count: int, stride: int, kind: int) -> float:
 
 @kernel
 def reduce64(row: Reduce64Row) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
     for m in range(rows):
@@ -198,7 +195,6 @@ class ArgReduceRow(ReductionFields):
 
 @kernel
 def arg_reduce(row: ArgReduceRow) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, last = row.R, row.stride, row.kind, row.last
     for m in range(rows):
@@ -215,7 +211,6 @@ class ArgReduce64Row(ArgReduceRow):
 
 @kernel
 def arg_reduce64(row: ArgReduce64Row) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, last = row.R, row.stride, row.kind, row.last
     for m in range(rows):

@@ -20,7 +20,6 @@ class InterleavedReduceRow(ReduceRow):
 
 @device
 def combine(a: Vector, b: Vector, kind: int) -> Vector:
-    """Combine two elements of each stream."""
     if kind == SUM:
         return a + b
     if kind == MAX:
@@ -32,7 +31,6 @@ def combine(a: Vector, b: Vector, kind: int) -> Vector:
 
 @device
 def neutral_element(kind: int) -> Vector:
-    """Return the neutral element of a kind."""
     if kind == SUM:
         return vsplat(0.0)
     if kind == MAX:
@@ -59,7 +57,6 @@ def reduce_vectors(x: Pointer, count: int, step: int, kind: int) -> Vector:
 
 @kernel
 def interleaved_reduce(row: InterleavedReduceRow) -> None:
-    """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, step, kind, scale = row.R, row.stride * LANES, row.kind, row.scale
     for m in range(rows):

@@ -30,7 +30,6 @@ class KeepFrameRow(Instruction):
 
 @kernel
 def keep_frame(row: KeepFrameRow) -> None:
-    """Copy contiguous bytes, or nothing."""
     frame = row.clock[0] * row.P + row.i - row.offset
     if 0 <= frame < row.end[0]:
         move_bytes(row.state, row.new, row.bytes)

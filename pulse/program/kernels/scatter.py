@@ -32,7 +32,6 @@ class ScatterRow(Instruction):
 
 @kernel
 def scatter(row: ScatterRow) -> None:
-    """Compute row by row."""
     dst, indices, src, size, rows = row.dst, row.indices, row.src, row.size, row.rows
     for j in range(row.count):
         index = indices[j]

@@ -44,7 +44,6 @@ class TopKRow(Instruction):
 
 @kernel
 def top_k(row: TopKRow) -> None:
-    """Compute row by row."""
     x, values, indices, rows, rows_x, rows_y = row.x, row.values, row.indices, row.M, row.rows_x, row.rows_y
     size, stride, count, step, largest = row.R, row.stride, row.K, row.step, row.largest
     if count <= 0:

@@ -366,7 +366,6 @@ def bins_of(row: FourierRow, N1: int, N2: int, P: int) -> tuple[Pointer, Pointer
 
 @device
 def write_bins(row: FourierRow, target: Pointer, N1: int, N2: int, P: int) -> None:
-    """Write the bins of one row to the target."""
     factors, to_re, K, wants_im = row.factors, row.to_re, row.K, row.wants_im
     x_re, x_im = bins_of(row, N1, N2, P)
     if row.to_pairs:
@@ -394,25 +393,21 @@ def transform_row(row: FourierRow, m: int, N1: int, N2: int, P: int) -> None:
 
 @outline
 def transform_256_points(row: FourierRow, m: int) -> None:
-    """Compute row m of 256 points."""
     transform_row(row, m, LANES, LANES, LANES)
 
 
 @outline
 def transform_512_points(row: FourierRow, m: int) -> None:
-    """Compute row m of 512 points."""
     transform_row(row, m, LANES, 2 * LANES, LANES)
 
 
 @outline
 def transform_lanes_of_points(row: FourierRow, m: int) -> None:
-    """Compute row m of a multiple of 16 points."""
     transform_row(row, m, LANES, row.N2, LANES)
 
 
 @outline
 def transform_any_points(row: FourierRow, m: int) -> None:
-    """Compute row m of any number of points."""
     transform_row(row, m, row.N1, row.N2, row.P)
 
 

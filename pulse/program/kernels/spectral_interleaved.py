@@ -79,7 +79,6 @@ def scatter_vectors(target: Pointer, source: Pointer, offsets: Pointer, scales: 
 
 @device
 def apply_all_twiddles(re: Pointer, im: Pointer, twiddles: Pointer, count: int) -> None:
-    """Multiply each point by its factor."""
     for n in range(count):
         a, b, c, s = vload(re, n * LANES), vload(im, n * LANES), twiddles[2 * n], twiddles[2 * n + 1]
         vstore(re, n * LANES, a * vsplat(c) - b * vsplat(s))
@@ -153,7 +152,6 @@ def compute_bins_of_columns(
 
 @kernel
 def interleaved_fourier(row: InterleavedFourierRow) -> None:
-    """Compute row by row."""
     x, y, M, rows_x, rows_y, R, K = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.K
     N1, N2, w1, twiddles, w2, scales = row.N1, row.N2, row.w1, row.twiddles, row.w2, row.scales
     factors = row.factors

@@ -297,6 +297,5 @@ class TickRow(Instruction):
 
 @kernel
 def tick(row: TickRow) -> None:
-    """Add one to the clock."""
     clock = row.clock
     clock[0] = clock[0] + 1

@@ -159,7 +159,6 @@ def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
 
 
 def emit_depthwise(lowering: Lowering, window: WindowProduct) -> None:
-    """Emit one depthwise window."""
     lowering.emit(
         DepthwiseRow(
             x=window.x,

@@ -102,7 +102,6 @@ class FusedEpilogue:
         return replace(epilogue.NO_EPILOGUE, flat=flat, step_count=len(steps), steps=steps)
 
     def set_value(self, lowering: Lowering, y: TensorView) -> None:
-        """Set the tensor of the wire."""
         lowering.set_value(self.outlet, y if self.gated is None else self.gated)
 
 
@@ -166,7 +165,6 @@ def _take_swish(lowering: Lowering, fused: FusedEpilogue) -> bool:
 
 
 def _is_elementwise(node: PulsedNode, function: str) -> bool:
-    """Return whether a node is the elementwise function ``function``."""
     return isinstance(node.op, Elementwise) and node.op.kind == function
 
 

@@ -150,7 +150,6 @@ def _emit_bands(lowering: Lowering, bands: Bands, fields: dict[str, Any]) -> Non
 
 
 def _emit_general(lowering: Lowering, matrix: Array, fields: dict[str, Any]) -> None:
-    """Emit a product of any size."""
     lowering.emit(ProductRow(W=lowering.add_constant(pack_product(np.ascontiguousarray(matrix))), **fields))
 
 

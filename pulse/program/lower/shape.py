@@ -13,7 +13,6 @@ from pulse.pulsify.network import PulsedNode
 
 @lowers(Transpose)
 def lower_transpose(lowering: Lowering, node: PulsedNode, op: Transpose) -> list[TensorView]:
-    """Return a view."""
     return [lowering.value(node.inputs[0]).transpose(op.perm)]
 
 

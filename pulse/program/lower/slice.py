@@ -26,7 +26,6 @@ def lower_slice(lowering: Lowering, node: PulsedNode, op: Slice) -> list[TensorV
 
 @lowers(Decimate)
 def lower_decimate(lowering: Lowering, node: PulsedNode, op: Decimate) -> list[TensorView]:
-    """Return a view."""
     x = lowering.value(node.inputs[0])
     return [x.part(op.axis, op.first, x.shape[op.axis], op.step)]
 

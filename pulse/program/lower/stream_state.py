@@ -24,7 +24,6 @@ class StateTiming:
     reload: bool
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of instructions."""
         return {"clock": self.clock, "end": self.end, "offset": self.offset, "reload": self.reload}
 
 

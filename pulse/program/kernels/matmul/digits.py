@@ -127,7 +127,6 @@ def write_digits(x: Pointer, K: int, word: int, unit: float, scratch: Pointer) -
 
 @device
 def no_sums() -> Sums:
-    """Return sums that are zero."""
     zero = vtoint(vzero())
     return zero, zero, zero, zero, vzero()
 

@@ -44,69 +44,13 @@ MAX_BLOCK_ROWS = 8
 
 
 @device
-def multiply_digit_row(
-    x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    weights: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    N: int,
-    accumulate: int,
-    digit_scratch: Pointer,
-) -> None:
-    """Multiply one row by all panels, by its digits if it has some."""
-    digits, n = write_digits_of_taps(x, taps, T, K, scales, digit_scratch), 0
-    _, unit, _ = digits
-    while n < N:
-        w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
-        if unit > 0:
-            first = initial_sum(vload_part(b, 0, rest), here, rest, accumulate)
-            if panel_width(rest) > LANES:
-                more = rest - LANES
-                second = initial_sum(vload_part(b + LANES, 0, more), here + LANES, more, accumulate)
-                low, high = sum_taps(digits, x, taps, T, K, w, TWO)
-                vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
-                vstore_part(here + LANES, 0, more, end_sum(high, second, s, LANES, more))
-            else:
-                (low,) = sum_taps(digits, x, taps, T, K, w, ONE)
-                vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
-        elif panel_width(rest) > LANES:
-            multiply_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
-        else:
-            multiply_row_narrow(x, taps, T, K, w, b, s, here, rest, accumulate)
-        n += panel_width(rest)
-
-
-@device
-def multiply_digit_rows(row: "ProductRow", scales: Scales) -> int:
-    """Multiply one or two rows by all int8 panels by digits, if that is faster; return the number of columns done."""
-    if scales is None:
-        return 0
-    M, N, x, y, rows_x, rows_y = row.M, row.N, row.x, row.y, row.rows_x, row.rows_y
-    if not has_byte_dots() or M > 2:
-        return 0
-    digit_scratch = stack_f32(DIGIT_SCRATCH_FLOATS)
-    for m in range(M):
-        multiply_digit_row(
-            x + rows_x[m], row.taps, row.T, row.K, row.W, row.bias, scales,
-            y + rows_y[m], N, row.accumulate, digit_scratch,
-        )  # fmt: skip
-    return N
-
-
-@device
-def multiply_row_by_panels(row: "ProductRow", scales: Scales) -> int:
-    """Multiply a single row by all panels; return the number of columns done.
+def multiply_row_by_panels(row: "ProductRow", scales: Scales, m: int) -> None:
+    """Multiply one row by all panels.
 
     The whole panels are a separate loop because all stores are whole vectors and its pointers stay in registers.
     """
-    if row.M != 1:
-        return 0
     T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
-    x, w, bias, y, rest = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0], N
+    x, w, bias, y, rest = row.x + row.rows_x[m], row.W, row.bias, row.y + row.rows_y[m], N
     while rest >= PANEL:
         multiply_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
         w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
@@ -115,7 +59,44 @@ def multiply_row_by_panels(row: "ProductRow", scales: Scales) -> int:
         multiply_row_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
     elif rest > 0:
         multiply_row_narrow(x, taps, T, K, w, bias, scales, y, rest, accumulate)
-    return N
+
+
+@device
+def multiply_row_by_digits(row: "ProductRow", scales: Scales, m: int, digit_scratch: Pointer) -> None:
+    """Multiply one row by all int8 panels, by its digits if it has some."""
+    T, taps, K, N, accumulate = row.T, row.taps, row.K, row.N, row.accumulate
+    x, weights, bias, y, n = row.x + row.rows_x[m], row.W, row.bias, row.y + row.rows_y[m], 0
+    digits = write_digits_of_taps(x, taps, T, K, scales, digit_scratch)
+    _, unit, _ = digits
+    if unit == 0:
+        multiply_row_by_panels(row, scales, m)
+        return
+    while n < N:
+        w, b, s, z, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
+        first = initial_sum(vload_part(b, 0, rest), z, rest, accumulate)
+        if panel_width(rest) > LANES:
+            beyond = rest - LANES
+            second = initial_sum(vload_part(b + LANES, 0, beyond), z + LANES, beyond, accumulate)
+            low, high = sum_taps(digits, x, taps, T, K, w, TWO)
+            vstore_part(z, 0, rest, end_sum(low, first, s, 0, rest))
+            vstore_part(z + LANES, 0, beyond, end_sum(high, second, s, LANES, beyond))
+        else:
+            (low,) = sum_taps(digits, x, taps, T, K, w, ONE)
+            vstore_part(z, 0, rest, end_sum(low, first, s, 0, rest))
+        n += panel_width(rest)
+
+
+@device
+def multiply_digit_rows(row: "ProductRow", scales: Scales) -> int:
+    """Multiply one or two rows by all int8 panels by digits, if that is faster; return the number of columns done."""
+    if scales is None:
+        return 0
+    if not has_byte_dots() or row.M > 2:
+        return 0
+    digit_scratch = stack_f32(DIGIT_SCRATCH_FLOATS)
+    for m in range(row.M):
+        multiply_row_by_digits(row, scales, m, digit_scratch)
+    return row.N
 
 
 class PackedProductFields(ProductFields):
@@ -211,8 +192,8 @@ def multiply_rows_by_panels(row: ProductRow, n: int) -> None:
 def product(row: ProductRow) -> None:
     """Compute whole panels of a single row, or all panels of many rows, which need more registers."""
     n = multiply_digit_rows(row, row.scales)
-    if n == 0:
-        n = multiply_row_by_panels(row, row.scales)
-    if n < row.N:
+    if n == 0 and row.M == 1:
+        multiply_row_by_panels(row, row.scales, 0)
+    elif n < row.N:
         multiply_rows_by_panels(row, n)
     epilogue(row.epilogue, row.y, row.rows_y, row.M, row.N)

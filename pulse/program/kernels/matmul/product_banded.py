@@ -59,7 +59,6 @@ class Bands:
         return cls(np.array(starts, np.int64), np.array(counts, np.int64), np.concatenate(parts))
 
     def matrix(self, rows: int, columns: int) -> Array:
-        """Return the matrix [rows, columns]."""
         width, first = self.weights.shape[1], 0
         matrix = np.zeros((rows, len(self.starts) * width), self.weights.dtype)
         for block, (start, count) in enumerate(zip(self.starts, self.counts)):
@@ -135,7 +134,6 @@ def add_product(total: Vector, x: float, w: Vector) -> Vector:
 
 @device
 def load_inputs(w: Pointer, k: int) -> Vector:
-    """Load the weights of input k."""
     return vload(w, k * LANES)
 
 

@@ -223,7 +223,6 @@ def multiply_rows_wide(
 
 @device
 def first_halves(a: Vector, b: Vector) -> Vector:
-    """Return the first eight lanes of both."""
     return vselect(vlt(vindex(), HALF), a, vrotate_by_eight(b))
 
 
@@ -243,7 +242,6 @@ def add_to_halves(sums: Three, row: Pointer, k: int, u: Vector, v: Vector, w: Ve
 
 @device
 def store_halves(y: Pointer, sums: Three, left: Vector, right: Vector, scales: Scales, rest: int) -> None:
-    """Store the sums of 24 columns."""
     a, b, c = sums
     store_wide(y, first_halves(a, b), c, left, right, scales, rest)
 

@@ -82,7 +82,6 @@ def pack_codes(matrix: NDArray[Any], taps: int) -> NDArray[Any]:
 
 @device
 def row_words(K: int, scales: Scales) -> int:
-    """Return the number of words of a row."""
     fours = (K + 3) >> 2
     if scales is None:
         return 2 * fours
@@ -134,7 +133,6 @@ def store_sum_of_words(
 
 @device
 def word_of(row: CodedRow, k: int) -> int:
-    """Return word k of a coded row."""
     words, _, _ = row
     return words[k]
 

@@ -140,19 +140,16 @@ def make_block(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[
 
 @device
 def four_inputs(p: Pointer, k: int) -> Vector:
-    """Load four inputs, repeated four times."""
     return vload_fours(p, k, 0, 4)
 
 
 @device
 def eight_inputs(p: Pointer, k: int) -> Vector:
-    """Load eight inputs, repeated twice."""
     return vload_eights(p, k, 0, 2)
 
 
 @device
 def all_inputs(p: Pointer, k: int) -> Vector:
-    """Load sixteen inputs."""
     return vload(p, k)
 
 

@@ -15,7 +15,7 @@ Scales: TypeAlias = Pointer | None
 
 @device
 def offset_scales(scales: Scales, count: int) -> Scales:
-    """Return the scales from ``count`` columns further on."""
+    """Return the scales of the columns from ``count`` on."""
     if scales is None:
         return None
     return scales + count

@@ -96,7 +96,6 @@ def sums_at(codes: Any, n: int, H: int, gates: Indices) -> Vectors:
 
 @device
 def compute_rnn_of_codes(x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any) -> None:
-    """Compute one frame of one sequence."""
     w, scales, codes, f, clip = parameters
     sum_codes(old, H, H, w, scales, codes)
     for n in range(0, H, LANES):
@@ -112,7 +111,6 @@ def rnn_of_codes(row: RnnOfCodesRow) -> None:
 
 @device
 def compute_gru_of_codes(x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any) -> None:
-    """Compute one frame of one sequence."""
     w, scales, codes, bias, cell = parameters
     sum_codes(old, H, 3 * H, w, scales, codes)
     for n in range(0, H, LANES):
@@ -129,7 +127,6 @@ def gru_of_codes(row: GruOfCodesRow) -> None:
 def compute_gru_reset_of_codes(
     x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any
 ) -> None:
-    """Compute one frame of one sequence."""
     (w, scales, last, last_scales), codes, z, cell = parameters
     f, clip, q = cell[0], cell[2], z + H
     sum_codes(old, H, 2 * H, w, scales, codes)
@@ -157,7 +154,6 @@ def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
 def compute_lstm_of_codes(
     x: Pointer, old: Pointer, y: Pointer, H: int, sequences: Indices, parameters: Any
 ) -> None:
-    """Compute one frame of one sequence; replace c."""
     (w, scales, c, peepholes), codes, couples, cell = parameters
     sum_codes(old, H, 4 * H, w, scales, codes)
     for n in range(0, H, LANES):

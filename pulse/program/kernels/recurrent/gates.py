@@ -114,7 +114,6 @@ def load_gate(w: Pointer, gate: int, gates: int) -> Vector:
 
 @device
 def scale_gates(totals: Vectors, scales: Scales) -> Vectors:
-    """Multiply the sums of each gate by their scales."""
     return each(apply_scales, totals, scales, each(mul, indices(totals), LANES))
 
 

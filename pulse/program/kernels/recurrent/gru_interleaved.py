@@ -140,7 +140,6 @@ def compute_two_units(
 
 @kernel
 def interleaved_gru(row: InterleavedGruRow) -> None:
-    """Compute sequence by sequence, frame by frame."""
     y, h, x, w, bias = row.y, row.h, row.x, row.W, row.bias
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
     frame, step, backwards, cell = row.step_frame * LANES, row.step_row, row.backwards, load_activations(row)

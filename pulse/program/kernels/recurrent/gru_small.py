@@ -151,7 +151,6 @@ def sigmoid_tanh_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) ->
 
 @device
 def next_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, cell: GruActivations) -> Vector:
-    """Return the state of the next frame."""
     f, g, clip = cell
     if f[0] == SIGMOID and g[0] == TANH and clip == 0.0:
         return sigmoid_tanh_state(v, z, r, c, x)
@@ -193,11 +192,9 @@ compute_eights = make_frames(8, vload_eights, make_sum(8, vrotate_eights), vstor
 
 @kernel
 def gru_fours(row: GruFoursRow) -> None:
-    """Compute GRUs of up to four units."""
     compute_fours(row)
 
 
 @kernel
 def gru_eights(row: GruEightsRow) -> None:
-    """Compute GRUs of up to eight units."""
     compute_eights(row)

@@ -115,7 +115,6 @@ class InterleavedRecurrentFields(Instruction):
 
 @device
 def load_activation(words: ActivationFields) -> ActivationParameters:
-    """Load the code and the parameters of an activation from its row."""
     return words.code, words.alpha, words.beta
 
 
@@ -127,7 +126,6 @@ def load_activations(row: Any) -> tuple[ActivationParameters, ActivationParamete
 
 @device
 def copy_row(target: Pointer, source: Pointer, count: int) -> None:
-    """Set ``target[:count] = source[:count]``."""
     for n in range(0, count, LANES):
         vstore_part(target, n, count - n, vload_part(source, n, count - n))
 

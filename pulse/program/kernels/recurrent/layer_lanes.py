@@ -80,7 +80,6 @@ def state_of(
 
 @device
 def store_lane_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
-    """Copy the last output of each lane to its h."""
     T, B, H, frame, step = row.T, row.B, row.H, row.step_frame, row.step_row
     for l in range(count):
         start, stop = lanes[l], lanes[MAX_STACK_LANES + l]
@@ -148,7 +147,6 @@ def finish_gru_lane(
     sums: Vectors,
     parameters: Any,
 ) -> None:
-    """Compute 16 units of a stream from the sums of its gates."""
     bias, cell = parameters
     finish_gru(x, h, bias, y, n, H, sums, cell)
 
@@ -171,7 +169,6 @@ def finish_lstm_lane(
     sums: Vectors,
     parameters: Any,
 ) -> None:
-    """Compute 16 units of a stream from the sums of its gates."""
     peepholes, couples, cell = parameters
     finish_lstm(x, stream.c + b * H, peepholes, y, n, H, couples, sums, cell)
 

@@ -80,7 +80,6 @@ class LstmRow(LstmFields, RecurrentFloatFields):
 
 @device
 def load_lstm_activations(row: Any) -> LstmActivations:
-    """Load the activations of a row, and its clip."""
     return load_activations(row), load_activation(row.out)
 
 

@@ -98,7 +98,6 @@ def compute_lstm_units(
 
 @kernel
 def interleaved_lstm(row: InterleavedLstmRow) -> None:
-    """Compute sequence by sequence, frame by frame."""
     y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
     T, B, H, frame, step, couples = row.T, row.B, row.H, row.step_frame, row.step_row, row.couples
     functions = load_lstm_activations(row)

@@ -27,7 +27,6 @@ class RnnRow(RecurrentFloatFields):
 
 @device
 def compute_rnn(x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any) -> None:
-    """Compute one frame of one sequence."""
     w, scales, f, clip, digit_scratch = parameters
     digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
