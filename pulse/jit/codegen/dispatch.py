@@ -15,10 +15,7 @@ from pulse.jit.language.declared import DISPATCHED_ROWS, Chooser, Dispatcher, Ou
 from pulse.jit.language.dispatch import names_of
 from pulse.jit.language.simd import LANES
 
-POINTERS = {
-    "f32": PointerType(types.float32),
-    "f64": PointerType(types.float64),
-}
+POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)}
 
 
 def declare_dispatcher(declared: Dispatcher) -> None:

@@ -93,8 +93,7 @@ declare_type(
 )
 for _operator in (operator.add, operator.iadd):
     declare_type(
-        _operator,
-        lambda args: signature(args[0], args[0], types.int64) if has_pointer_at(args, 1) else None,
+        _operator, lambda args: signature(args[0], args[0], types.int64) if has_pointer_at(args, 1) else None
     )
 
 

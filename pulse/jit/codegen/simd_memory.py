@@ -88,11 +88,7 @@ def _load_int8(builder, p, i):
     return builder.sitofp(builder.sext(codes, INTS_LL), FLOATS_LL)
 
 
-for _pointer, _build in (
-    (FLOAT_POINTER, _load),
-    (F16_POINTER, _load_f16),
-    (INT8_POINTER, _load_int8),
-):
+for _pointer, _build in ((FLOAT_POINTER, _load), (F16_POINTER, _load_f16), (INT8_POINTER, _load_int8)):
     defines(simd.vload_first, FLOATS, _pointer, types.int64)(_build)
     defines(simd.vload_second, FLOATS, _pointer, types.int64)(
         lambda builder, p, i, build=_build: build(builder, p, builder.add(i, ir.Constant(INT64, LANES)))

@@ -63,8 +63,7 @@ class CacheEntry:
             return kernel_file.read(path, cache.versions(), self._identity())
         except DamagedError as error:
             warn_once(
-                f"{path}: {error}; it is compiled again and replaced, like all other damaged files",
-                "damage",
+                f"{path}: {error}; it is compiled again and replaced, like all other damaged files", "damage"
             )
             return None
 

@@ -9,17 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.language.simd import (
-    LANES,
-    Vector,
-    vfma,
-    vload,
-    vload_part,
-    vsplat,
-    vstore,
-    vstore_part,
-    vzero,
-)
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vload_part, vsplat, vstore, vstore_part, vzero
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut

@@ -271,10 +271,7 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     ),
     "gelu": (lambda a, p: vgelu(a, p), lambda a, p: gelu64(a, p)),
     "sigmoid": (lambda a: vsigmoid(a), lambda a: sigmoid64(a)),
-    "hard_sigmoid": (
-        lambda a, p, q: vmin(vmax(vfma(a, p, q), 0.0), 1.0),
-        lambda a, p, q: clip01(p * a + q),
-    ),
+    "hard_sigmoid": (lambda a, p, q: vmin(vmax(vfma(a, p, q), 0.0), 1.0), lambda a, p, q: clip01(p * a + q)),
     "hard_swish": (
         lambda a: a * vmin(vmax(vfma(a, 1 / 6, 0.5), 0.0), 1.0),
         lambda a: a * clip01(a / 6 + 0.5),

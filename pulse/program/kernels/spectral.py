@@ -14,15 +14,7 @@ from collections.abc import Iterator
 from operator import add, mul, sub
 
 from pulse.jit.language.dispatch import outline
-from pulse.jit.language.simd import (
-    LANES,
-    Vector,
-    vfma,
-    vload,
-    vsplat,
-    vstore,
-    vzero,
-)
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device, kernel

@@ -1,17 +1,6 @@
 """The tangent and the inverse trigonometric functions of 16 lanes; see ``vmath``."""
 
-from pulse.jit.language.simd import (
-    Vector,
-    vabs,
-    vbits,
-    vfma,
-    vfrombits,
-    vgt,
-    vlt,
-    vselect,
-    vsplat,
-    vsqrt,
-)
+from pulse.jit.language.simd import Vector, vabs, vbits, vfma, vfrombits, vgt, vlt, vselect, vsplat, vsqrt
 from pulse.jit.registry import device, exact_device
 from pulse.program.kernels.vmath import vcos, vsin
 

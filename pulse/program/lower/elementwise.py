@@ -116,11 +116,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: TensorView) -> None:
 
     def step_fields(value: TensorView, steps: Sequence[int]) -> dict[str, Any]:
         """Return the fields of an input or output."""
-        return {
-            "tensor": value,
-            "dtype": require_code(lowering, value.dtype),
-            **number_fields("step", steps),
-        }
+        return {"tensor": value, "dtype": require_code(lowering, value.dtype), **number_fields("step", steps)}
 
     row_class = ChainRow if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
     lowering.emit(

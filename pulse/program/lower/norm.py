@@ -73,6 +73,5 @@ def _broadcast_parameter(lowering: Lowering, node: PulsedNode, slot: int, neutra
     if constant is not None:
         return lowering.add_constant(np.array(np.broadcast_to(constant, neutral.shape), np.float32))
     return broadcast(
-        lowering.require_f32(lowering.value(node.inputs[slot]), "a scale or bias"),
-        neutral.shape,
+        lowering.require_f32(lowering.value(node.inputs[slot]), "a scale or bias"), neutral.shape
     )

@@ -12,13 +12,7 @@ from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM
-from pulse.program.lower.elementwise import (
-    SQUARE_REDUCTIONS,
-    Chain,
-    emit_chain,
-    store_chain,
-    store_temporary,
-)
+from pulse.program.lower.elementwise import SQUARE_REDUCTIONS, Chain, emit_chain, store_chain, store_temporary
 from pulse.program.lowering import Lowering, lowers
 from pulse.program.table.memory import TensorView
 from pulse.pulsify.network import PulsedNode

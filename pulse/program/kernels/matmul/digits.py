@@ -8,12 +8,7 @@ processor has no sums of products of bytes: then the weights are converted to fl
 
 from typing import TypeAlias
 
-from pulse.jit.language.dots import (
-    columns_of,
-    has_byte_dots,
-    vdot_bytes,
-    vstore_bytes,
-)
+from pulse.jit.language.dots import columns_of, has_byte_dots, vdot_bytes, vstore_bytes
 from pulse.jit.language.raw import as_i32, as_u8
 from pulse.jit.language.simd import (
     LANES,

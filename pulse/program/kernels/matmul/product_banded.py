@@ -10,16 +10,7 @@ from operator import getitem
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.language.simd import (
-    LANES,
-    Vector,
-    vfma,
-    vload,
-    vload_part,
-    vsplat,
-    vstore_part,
-    vzero,
-)
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vload_part, vsplat, vstore_part, vzero
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut

@@ -10,12 +10,7 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.matmul.epilogue import Epilogue
 from pulse.program.kernels.matmul.product_banded import BandedFields
-from pulse.program.kernels.matmul.product_interleaved import (
-    COLUMNS,
-    finish_rows,
-    multiply_rows,
-    row_offset,
-)
+from pulse.program.kernels.matmul.product_interleaved import COLUMNS, finish_rows, multiply_rows, row_offset
 
 
 class InterleavedProductBandedRow(BandedFields):

@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.language.simd import (
-    LANES,
-    Vector,
-    vfma,
-    vload,
-    vsplat,
-    vstore,
-    vzero,
-)
+from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads

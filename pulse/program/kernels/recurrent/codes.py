@@ -163,8 +163,5 @@ def compute_lstm_of_codes(
 @kernel
 def lstm_of_codes(row: LstmOfCodesRow) -> None:
     load_memory(row)
-    weights, codes = (
-        (row.W, row.scales, row.c, row.peepholes),
-        (row.zeros, row.sums, stack_f32(ROW_FLOATS)),
-    )
+    weights, codes = ((row.W, row.scales, row.c, row.peepholes), (row.zeros, row.sums, stack_f32(ROW_FLOATS)))
     run_frames(row, 4, 1, compute_lstm_of_codes, (weights, codes, row.couples, load_lstm_activations(row)))

@@ -28,10 +28,7 @@ from pulse.jit.registers import HAS_AVX512
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.elementwise_microops import vector_form
-from pulse.program.kernels.matmul.digits import (
-    Digits,
-    sum_row,
-)
+from pulse.program.kernels.matmul.digits import Digits, sum_row
 from pulse.program.kernels.matmul.scales import Scales, apply_scales
 from pulse.program.kernels.row_tuples import FOUR, ONE, Indices, Pointers, Vectors
 

@@ -18,10 +18,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.program.kernels.recurrent.gates import LstmActivations, activate
-from pulse.program.kernels.recurrent.layer import (
-    ActivationFields,
-    InterleavedRecurrentFields,
-)
+from pulse.program.kernels.recurrent.layer import ActivationFields, InterleavedRecurrentFields
 from pulse.program.kernels.recurrent.lstm import load_lstm_activations
 from pulse.program.kernels.row_tuples import FOUR, Vectors
 
