@@ -52,13 +52,14 @@ def multiply_row_by_panels(row: "ProductRow", scales: Scales, m: int) -> None:
     T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
     x, w, bias, y, rest = row.x + row.rows_x[m], row.W, row.bias, row.y + row.rows_y[m], N
     while rest >= PANEL:
-        multiply_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
+        multiply_row_wide(x, y, (taps, T, K, w, bias, scales, PANEL, accumulate))
         w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
         rest -= PANEL
+    last = taps, T, K, w, bias, scales, rest, accumulate
     if rest > LANES:
-        multiply_row_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
+        multiply_row_wide(x, y, last)
     elif rest > 0:
-        multiply_row_narrow(x, taps, T, K, w, bias, scales, y, rest, accumulate)
+        multiply_row_narrow(x, y, last)
 
 
 @device
@@ -145,45 +146,42 @@ def multiply_rows_by_panels(row: ProductRow, n: int) -> None:
     while n < N:
         w, b, z, s = weights + n * T * K, bias + n, y + n, offset_scales(scales, n)
         rest, width, m = N - n, panel_width(N - n), 0
+        panel = taps, T, K, w, b, s, rest, accumulate
         while m + 8 <= M and width == LANES and (HAS_AVX512 or rest <= HALF):
             block_x, block_y = rows_x + m, rows_y + m
             if HAS_FULL_WIDTH_AVX512 and rest <= HALF:
-                multiply_eight_rows_by_8(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
+                multiply_eight_rows_by_8(x, block_x, z, block_y, panel)
             elif rest <= HALF:
-                multiply_eight_rows_narrow(
-                    x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, True
-                )
+                multiply_eight_rows_narrow(x, block_x, z, block_y, panel, True)
             else:
-                multiply_eight_rows_narrow(
-                    x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, False
-                )
+                multiply_eight_rows_narrow(x, block_x, z, block_y, panel, False)
             m += 8
         while HAS_AVX512 and m + 8 <= M and LANES < rest <= LANES + HALF:
             if HAS_FULL_WIDTH_AVX512:
-                multiply_eight_rows_by_24(x, rows_x + m, taps, T, K, w, b, s, z, rows_y + m, rest, accumulate)
+                multiply_eight_rows_by_24(x, rows_x + m, z, rows_y + m, panel)
             else:
                 eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
-                multiply_rows_by_three_halves(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
+                multiply_rows_by_three_halves(eight_x, eight_y, panel)
             m += 8
         while HAS_AVX512 and m + 8 <= M and width > LANES:
             eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
-            multiply_rows_wide(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
+            multiply_rows_wide(eight_x, eight_y, panel)
             m += 8
         while m + 3 <= M:  # the last block of three computes its third row twice
             four = each(number_until, m, M - 1, FOUR)
             four_x, four_y = each(row_at, x, rows_x, four), each(row_at, z, rows_y, four)
-            multiply_four_rows(four_x, taps, T, K, w, b, s, four_y, rest, accumulate)
+            multiply_four_rows(four_x, four_y, panel)
             m += 4
         if m + 2 == M and width > LANES:
             two_x, two_y = each(row_at, x, rows_x + m, TWO), each(row_at, z, rows_y + m, TWO)
-            multiply_two_rows_wide(two_x, taps, T, K, w, b, s, two_y, rest, accumulate)
+            multiply_two_rows_wide(two_x, two_y, panel)
             m += 2
         while m < M:
             x0, y0 = x + rows_x[m], z + rows_y[m]
             if width > LANES:
-                multiply_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
+                multiply_row_wide(x0, y0, panel)
             else:
-                multiply_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
+                multiply_row_narrow(x0, y0, panel)
             m += 1
         n += width
 

@@ -46,6 +46,6 @@ def interleaved_product_banded(row: InterleavedProductBandedRow) -> None:
                 each(add, x, each(row_offset, rows_x, rows)),
                 each(add, y, each(row_offset, rows_y, rows)),
             )
-            multiply_rows(source, taps, 1, count, w, bias + n, target, N - n, False, False, bias)
+            multiply_rows(source, target, (taps, 1, count, w, bias + n, N - n, False, False, bias))
         w = w + count * COLUMNS
     finish_rows(row.epilogue, row.y, rows_y, 0, M, N, 0)

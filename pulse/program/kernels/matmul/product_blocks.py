@@ -1,7 +1,7 @@
 """Blocks of a product: some rows times one panel of packed weights."""
 
 from operator import add, getitem
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ HALF, PANEL = LANES // 2, 2 * LANES
 """The columns of half a vector, and of a panel of packed weights."""
 NARROW, FIRST, SECOND = range(3)
 """What a block of 16 columns multiplies: a narrow panel, or the first or second half of a wide one."""
+Panel: TypeAlias = tuple[Pointer, int, int, Pointer, Pointer, Scales, int, int]
+"""The taps, their number and their inputs; a panel's weights, bias, scales, columns, and whether y is added."""
 
 
 @device
@@ -102,19 +104,9 @@ def store_wide(
 
 
 @device
-def multiply_row_wide(
-    x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
+def multiply_row_wide(x: Pointer, y: Pointer, panel: Panel) -> None:
     """Multiply one row by a panel of 32 columns, of which ``rest`` are stored."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     first0 = initial_sum(vload(bias, 0), y, LANES, accumulate)
     first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
@@ -142,19 +134,9 @@ def multiply_row_wide(
 
 
 @device
-def multiply_row_narrow(
-    x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
+def multiply_row_narrow(x: Pointer, y: Pointer, panel: Panel) -> None:
     """Multiply one row by a panel of 16 columns, of which ``rest`` are stored."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     sum0 = begin_sum(first, scales)
     sum1, sum2, sum3 = vzero(), vzero(), vzero()
@@ -184,11 +166,9 @@ def add_inputs_wide(low: Vectors, high: Vectors, p: Pointers, k: int, w: Pointer
 
 
 @device
-def multiply_two_rows_wide(
-    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointers, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_two_rows_wide(x: Pointers, y: Pointers, panel: Panel) -> None:
     """Multiply two rows by a panel of 32 columns, of which ``rest`` are stored."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     left, right = initial_wide_sums(bias, y, rest, accumulate)
     low, high, zeros = each(begin_sum, left, scales), each(begin_sum, right, scales), copies(vzero(), y)
     more_low, more_high = zeros, zeros
@@ -206,11 +186,9 @@ def multiply_two_rows_wide(
 
 
 @device
-def multiply_rows_wide(
-    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointers, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_rows_wide(x: Pointers, y: Pointers, panel: Panel) -> None:
     """Multiply four or eight rows by a panel of 32 columns, of which ``rest`` are stored."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     left, right = initial_wide_sums(bias, y, rest, accumulate)
     low, high = each(begin_sum, left, scales), each(begin_sum, right, scales)
     for t in range(T):
@@ -247,11 +225,9 @@ def store_halves(y: Pointer, sums: Three, left: Vector, right: Vector, scales: S
 
 
 @outline
-def multiply_rows_by_three_halves(
-    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointers, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_rows_by_three_halves(x: Pointers, y: Pointers, panel: Panel) -> None:
     """Multiply four or eight rows by a panel of up to 24 columns, in half registers: nothing is rearranged."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     left, right = initial_wide_sums(bias, y, rest, accumulate)
     sums = each(begin_halves, left, right, scales)
     for t in range(T):
@@ -274,11 +250,9 @@ def load_columns(w: Pointer, part: int) -> Vector:
 
 
 @device
-def multiply_rows_narrow(
-    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, part: int, bias: Pointer, scales: Scales,
-    y: Pointers, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_rows_narrow(x: Pointers, y: Pointers, panel: Panel, part: int) -> None:
     """Multiply four rows by 16 columns, of which ``rest`` are stored: a narrow panel, or a part of a wide one."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     first = each(initial_sum, vload_part(bias, 0, rest), y, rest, accumulate)
     sums, step = each(begin_sum, first, scales), LANES if part == NARROW else PANEL
     for t in range(T):
@@ -290,23 +264,19 @@ def multiply_rows_narrow(
 
 
 @device
-def multiply_four_rows(
-    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointers, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_four_rows(x: Pointers, y: Pointers, panel: Panel) -> None:
     """Multiply four rows by the next panel, of which ``rest`` columns are stored.
 
     More than 24 need 32 registers; with fewer, 16 columns are multiplied at a time.
     """
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     if rest <= LANES:
-        multiply_rows_narrow(x, taps, T, K, w, NARROW, bias, scales, y, rest, accumulate)
+        multiply_rows_narrow(x, y, panel, NARROW)
     elif rest <= LANES + HALF and not HAS_FULL_WIDTH_AVX512:
-        multiply_rows_by_three_halves(x, taps, T, K, w, bias, scales, y, rest, accumulate)
+        multiply_rows_by_three_halves(x, y, panel)
     elif HAS_AVX512:
-        multiply_rows_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
+        multiply_rows_wide(x, y, panel)
     else:
-        multiply_rows_narrow(x, taps, T, K, w, FIRST, bias, scales, y, LANES, accumulate)
-        multiply_rows_narrow(
-            x, taps, T, K, w, SECOND, bias + LANES, offset_scales(scales, LANES),
-            each(add, y, LANES), rest - LANES, accumulate,
-        )  # fmt: skip
+        multiply_rows_narrow(x, y, (taps, T, K, w, bias, scales, LANES, accumulate), FIRST)
+        second = taps, T, K, w, bias + LANES, offset_scales(scales, LANES), rest - LANES, accumulate
+        multiply_rows_narrow(x, each(add, y, LANES), second, SECOND)

@@ -25,7 +25,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul.product_blocks import PANEL, store_columns
+from pulse.program.kernels.matmul.product_blocks import PANEL, Panel, store_columns
 from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
 from pulse.program.kernels.row_tuples import EIGHT, EVEN, ODD, Three
 
@@ -52,13 +52,13 @@ def add_product(total: Vector, p: Pointer, offset: int, column: Vector, half: bo
 
 @device
 def multiply_eight_rows_narrow(
-    x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointer, rows_y: Pointer, rest: int, accumulate: int, half: bool,
-) -> None:  # fmt: skip
+    x: Pointer, rows_x: Pointer, y: Pointer, rows_y: Pointer, panel: Panel, half: bool
+) -> None:
     """Multiply eight rows by a panel of 16 columns, or of 8 in half registers.
 
     These are enough independent sums to keep the adders busy.
     """
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     b, offsets = vload_part(bias, 0, rest), each(getitem, rows_x, EIGHT)
     sums = copies(begin_sum(b, scales), offsets)
     for t in range(T):
@@ -126,15 +126,13 @@ def store_two_rows(
 
 
 @device
-def multiply_eight_rows_by_8(
-    x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointer, rows_y: Pointer, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_eight_rows_by_8(x: Pointer, rows_x: Pointer, y: Pointer, rows_y: Pointer, panel: Panel) -> None:
     """Multiply eight rows by a panel of up to 8 columns.
 
     A register has two inputs of a row for each column, in neighbouring lanes; the last of an odd number of inputs is
     multiplied alone.
     """
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     b, even, odd = vload_part(bias, 0, rest), each(getitem, rows_x, EVEN), each(getitem, rows_x, ODD)
     last0 = last1 = copies(begin_sum(b, scales), even)
     sums0 = sums1 = copies(vzero(), even)
@@ -156,11 +154,9 @@ def multiply_eight_rows_by_8(
 
 
 @device
-def multiply_eight_rows_by_24(
-    x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
-    y: Pointer, rows_y: Pointer, rest: int, accumulate: int,
-) -> None:  # fmt: skip
+def multiply_eight_rows_by_24(x: Pointer, rows_x: Pointer, y: Pointer, rows_y: Pointer, panel: Panel) -> None:
     """Multiply eight rows by a panel of up to 24 columns, as ``multiply_eight_rows_by_8``."""
+    taps, T, K, w, bias, scales, rest, accumulate = panel
     offsets0, offsets1, zero = each(getitem, rows_x, EVEN), each(getitem, rows_x, ODD), vzero()
     sums0 = sums1 = copies((zero, zero, zero), offsets0)
     even = is_even_lane()

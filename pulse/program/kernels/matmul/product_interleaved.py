@@ -6,7 +6,7 @@ tables.
 
 from collections.abc import Iterator
 from operator import add, getitem
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ from pulse.program.kernels.row_tuples import FOUR, Pointers, Vectors, element, f
 
 COLUMNS = 4
 """The columns of a tile."""
+Tile: TypeAlias = tuple[Pointer, int, int, Pointer, Pointer, int, int, int, Pointer]
+"""The taps, their number and their inputs; a tile's weights, bias, columns, whether y is added, and its PReLU."""
 prelu = device(vector_form("prelu"))
 
 
@@ -125,11 +127,9 @@ def add_to_columns(sums: Vectors, x: Vector, weights: Vectors) -> Vectors:
 
 
 @device
-def multiply_rows(
-    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointers, rest: int, accumulate: int,
-    has_prelu: int, slopes: Pointer,
-) -> None:  # fmt: skip
+def multiply_rows(x: Pointers, y: Pointers, tile: Tile) -> None:
     """Compute four columns of two or four rows."""
+    taps, T, K, w, bias, rest, accumulate, has_prelu, slopes = tile
     sums = each(first_sums, bias, y, rest, accumulate)
     for t in range(T):
         p = each(add, x, taps[t] * LANES)
@@ -144,14 +144,12 @@ def multiply_rows(
 
 
 @device
-def multiply_row_by_two_tiles(
-    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, second_tile: int, bias: Pointer, y: Pointer, rest: int,
-    accumulate: int, has_prelu: int, slopes: Pointer,
-) -> None:  # fmt: skip
-    """Compute one row of two tiles of columns; the second tile begins ``second_tile`` elements after the first."""
+def multiply_row_by_two_tiles(x: Pointer, y: Pointer, tile: Tile) -> None:
+    """Compute one row of two tiles of columns."""
+    taps, T, K, w, bias, rest, accumulate, has_prelu, slopes = tile
     first = first_sums(bias, y, rest, accumulate)
     second = first_sums(bias + COLUMNS, y + COLUMNS * LANES, rest - COLUMNS, accumulate)
-    z = w + second_tile
+    z = w + COLUMNS * T * K
     for t in range(T):
         p = x + taps[t] * LANES
         for k in range(K):
@@ -221,7 +219,7 @@ def interleaved_product(row: InterleavedProductRow) -> None:
     """Compute four rows at a time, four columns of each; at the end two rows, and eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
-    has_prelu, steps, second_tile, m = begins_with_prelu(row.epilogue), row.epilogue.steps, COLUMNS * T * K, 0
+    has_prelu, steps, m = begins_with_prelu(row.epilogue), row.epilogue.steps, 0
     all_slopes = steps[0].operand if has_prelu else bias
     while m < M:
         count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
@@ -231,31 +229,16 @@ def interleaved_product(row: InterleavedProductRow) -> None:
         y0, y1, _, _ = all_y
         n = 0
         while n < N:
-            w, b, rest, q, slopes = weights + n * T * K, bias + n, N - n, y + n * LANES, all_slopes + n
+            w, rest, q = weights + n * T * K, N - n, y + n * LANES
+            tile = taps, T, K, w, bias + n, rest, accumulate, has_prelu, all_slopes + n
             if count == 4:
-                multiply_rows(
-                    each(add, x, all_x),
-                    taps,
-                    T,
-                    K,
-                    w,
-                    b,
-                    each(add, q, all_y),
-                    rest,
-                    accumulate,
-                    has_prelu,
-                    slopes,
-                )
+                multiply_rows(each(add, x, all_x), each(add, q, all_y), tile)
                 n += COLUMNS
             elif count == 1 and rest > COLUMNS:
-                multiply_row_by_two_tiles(
-                    x + x0, taps, T, K, w, second_tile, b, q + y0, rest, accumulate, has_prelu, slopes
-                )
+                multiply_row_by_two_tiles(x + x0, q + y0, tile)
                 n += 2 * COLUMNS
             else:  # a single row is computed twice
-                multiply_rows(
-                    (x + x0, x + x1), taps, T, K, w, b, (q + y0, q + y1), rest, accumulate, has_prelu, slopes
-                )
+                multiply_rows((x + x0, x + x1), (q + y0, q + y1), tile)
                 n += COLUMNS
         finish_rows(row.epilogue, y, rows_y, m, m + count, N, has_prelu)
         m += count

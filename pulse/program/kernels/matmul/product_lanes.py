@@ -40,26 +40,26 @@ def product_lanes(row: ProductRow) -> None:
     weights, bias, scales, accumulate, L = row.W, row.bias, row.scales, row.accumulate, lane_count(row)
     n = 0
     while n < N:
-        w, b, s, rest = weights + n * T * K, bias + n, offset_scales(scales, n), N - n
-        width = panel_width(rest)
+        w, rest, width = weights + n * T * K, N - n, panel_width(N - n)
+        panel = taps, T, K, w, bias + n, offset_scales(scales, n), rest, accumulate
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
             while HAS_AVX512 and width > LANES and l + 4 < L:
                 eight = each(add, l, EIGHT)
                 eight_x, eight_y = each(lane_x, row, eight, at_x), each(lane_y, row, eight, at_y)
-                multiply_rows_wide(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
+                multiply_rows_wide(eight_x, eight_y, panel)
                 l += 8
             while l + 1 < L:
                 four = each(add, l, FOUR)
                 four_x, four_y = each(lane_x, row, four, at_x), each(lane_y, row, four, at_y)
-                multiply_four_rows(four_x, taps, T, K, w, b, s, four_y, rest, accumulate)
+                multiply_four_rows(four_x, four_y, panel)
                 l += 4
             if l < L:
                 x0, y0 = lane_x(row, l, at_x), lane_y(row, l, at_y)
                 if width > LANES:
-                    multiply_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
+                    multiply_row_wide(x0, y0, panel)
                 else:
-                    multiply_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
+                    multiply_row_narrow(x0, y0, panel)
         n += width
     for l in range(L):
         epilogue(lane(row, l).epilogue, lane(row, l).y, rows_y, M, N)

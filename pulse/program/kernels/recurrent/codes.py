@@ -25,7 +25,13 @@ from pulse.program.kernels.matmul.product_codes import (
 )
 from pulse.program.kernels.matmul.scales import Scales
 from pulse.program.kernels.quantize_activations import ROW_FLOATS, encode_row
-from pulse.program.kernels.recurrent.gates import activate, finish_gru, finish_gru_reset, finish_lstm
+from pulse.program.kernels.recurrent.gates import (
+    activate,
+    begin_gru_reset,
+    finish_gru,
+    finish_gru_reset,
+    finish_lstm,
+)
 from pulse.program.kernels.recurrent.gru import GruFields, GruResetFields
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
@@ -128,14 +134,10 @@ def compute_gru_reset_of_codes(
     x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any
 ) -> None:
     (w, scales, last, last_scales), codes, z, cell = parameters
-    f, clip, q = cell[0], cell[2], z + H
     sum_codes(old, H, 2 * H, w, scales, codes)
     for n in range(0, H, LANES):
-        rest, (update, r) = H - n, sums_at(codes, n, H, TWO)
-        vstore_part(z, n, rest, activate(vload_part(x, n, rest) + update, f, clip))
-        r = activate(vload_part(x, H + n, rest) + r, f, clip)
-        vstore_part(q, n, rest, r * vload_part(old, n, rest))
-    sum_codes(q, H, H, last, last_scales, codes)
+        begin_gru_reset(x, old, z, n, H, sums_at(codes, n, H, TWO), cell)
+    sum_codes(z + H, H, H, last, last_scales, codes)
     for n in range(0, H, LANES):
         (candidate,) = sums_at(codes, n, H, ONE)
         finish_gru_reset(x + 2 * H, old, z, y, n, H - n, candidate, cell)
@@ -143,10 +145,8 @@ def compute_gru_reset_of_codes(
 
 @kernel
 def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
-    weights, codes = (
-        (row.W, row.scales, row.last, row.last_scales),
-        (row.zeros, row.sums, stack_f32(ROW_FLOATS)),
-    )
+    weights = row.W, row.scales, row.last, row.last_scales
+    codes = row.zeros, row.sums, stack_f32(ROW_FLOATS)
     run_frames(row, 3, 1, compute_gru_reset_of_codes, (weights, codes, row.scratch, load_activations(row)))
 
 
@@ -163,5 +163,5 @@ def compute_lstm_of_codes(
 @kernel
 def lstm_of_codes(row: LstmOfCodesRow) -> None:
     load_memory(row)
-    weights, codes = ((row.W, row.scales, row.c, row.peepholes), (row.zeros, row.sums, stack_f32(ROW_FLOATS)))
+    weights, codes = (row.W, row.scales, row.c, row.peepholes), (row.zeros, row.sums, stack_f32(ROW_FLOATS))
     run_frames(row, 4, 1, compute_lstm_of_codes, (weights, codes, row.couples, load_lstm_activations(row)))

@@ -208,6 +208,17 @@ def finish_gru(
 
 
 @device
+def begin_gru_reset(
+    x: Pointer, old: Pointer, z: Pointer, n: int, H: int, sums: Vectors, cell: GruActivations
+) -> None:
+    """Compute the first gates of the units n … n + 15; write z, and at H elements after it the reset state."""
+    (update, r), (f, _, clip), rest = sums, cell, H - n
+    vstore_part(z, n, rest, activate(vload_part(x, n, rest) + update, f, clip))
+    r = activate(vload_part(x, H + n, rest) + r, f, clip)
+    vstore_part(z + H, n, rest, r * vload_part(old, n, rest))
+
+
+@device
 def finish_gru_reset(
     x: Pointer,
     old: Pointer,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pulse.jit.language.simd import LANES, vload_part, vstore_part
+from pulse.jit.language.simd import LANES
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
@@ -14,7 +14,7 @@ from pulse.program.kernels.matmul.scales import offset_scales
 from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
     SUM_FLOATS,
-    activate,
+    begin_gru_reset,
     finish_gru,
     finish_gru_reset,
     gate_sums,
@@ -102,15 +102,11 @@ class GruResetRow(GruResetFields, RecurrentFloatFields):
 def compute_gru_reset(x: Pointer, old: Pointer, y: Pointer, H: int, _: Indices, parameters: Any) -> None:
     """Compute one frame of one sequence, with the reset gate before the product."""
     (w, scales, last, last_scales), cell, z, digit_scratch = parameters
-    f, clip, q = cell[0], cell[2], z + H
     digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
-        rest = H - n
-        update, r = gate_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n), digits, TWO)
-        update = activate(vload_part(x, n, rest) + update, f, clip)
-        r = activate(vload_part(x, H + n, rest) + r, f, clip)
-        vstore_part(z, n, rest, update)
-        vstore_part(q, n, rest, r * vload_part(old, n, rest))
+        totals = gate_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n), digits, TWO)
+        begin_gru_reset(x, old, z, n, H, totals, cell)
+    q = z + H
     digits = write_digits_of_row(q, H, last_scales, digit_scratch)
     for n in range(0, H, LANES):
         candidate = one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)

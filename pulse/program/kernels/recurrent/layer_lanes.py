@@ -96,7 +96,8 @@ def run_lanes(
 ) -> None:  # fmt: skip
     """Compute all frames of several streams; four of them, or as many as ``most``, share one reading of the weights.
 
-    ``finish(stream, x, h, y, b, n, H, sums, parameters)`` computes 16 units of sequence b from the sums of the gates.
+    ``finish(stream, x, h, y, (b, n, H), sums, parameters)`` computes the units n … n + 15 of sequence b from the sums
+    of the gates.
     """
     (lanes, sums), w, scales = scratch, row.W, row.scales
     T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
@@ -125,10 +126,8 @@ def run_lanes(
                         for j in range(stop - first):
                             stream = lane(group, nth_lane(lanes, active, first + j))
                             h = state_of(group, lanes, active, first + j, i, new, back, b * H)
-                            totals = load_sums(sums, j, gates)
-                            finish(
-                                stream, stream.x + x_offset, h, stream.y + new, b, n, H, totals, parameters
-                            )
+                            x, y, totals = stream.x + x_offset, stream.y + new, load_sums(sums, j, gates)
+                            finish(stream, x, h, y, (b, n, H), totals, parameters)
                         first = stop
         store_lane_states(group, count, lanes)
         left -= count
@@ -137,17 +136,9 @@ def run_lanes(
 
 @device
 def finish_gru_lane(
-    _stream: GruRow,
-    x: Pointer,
-    h: Pointer,
-    y: Pointer,
-    _b: int,
-    n: int,
-    H: int,
-    sums: Vectors,
-    parameters: Any,
+    _: GruRow, x: Pointer, h: Pointer, y: Pointer, place: Indices, sums: Vectors, parameters: Any
 ) -> None:
-    bias, cell = parameters
+    (_b, n, H), (bias, cell) = place, parameters
     finish_gru(x, h, bias, y, n, H, sums, cell)
 
 
@@ -159,17 +150,9 @@ def gru_lanes(row: GruRow) -> None:
 
 @device
 def finish_lstm_lane(
-    stream: LstmRow,
-    x: Pointer,
-    _h: Pointer,
-    y: Pointer,
-    b: int,
-    n: int,
-    H: int,
-    sums: Vectors,
-    parameters: Any,
+    stream: LstmRow, x: Pointer, _: Pointer, y: Pointer, place: Indices, sums: Vectors, parameters: Any
 ) -> None:
-    peepholes, couples, cell = parameters
+    (b, n, H), (peepholes, couples, cell) = place, parameters
     finish_lstm(x, stream.c + b * H, peepholes, y, n, H, couples, sums, cell)
 
 
