@@ -260,47 +260,21 @@ def vfma_half(a: Value, b: Value, c: Value) -> Vector:
     return half
 
 
-def vmin(a: Value, b: Value) -> Vector:
-    """Return the smaller; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
-    return Vector(np.minimum(_lanes(a), _lanes(b)))
+def _of_one(compute: Callable[[Any], Any]) -> Callable[[Value], Vector]:
+    return lambda v: Vector(compute(_lanes(v)))
 
 
-def vmax(a: Value, b: Value) -> Vector:
-    """Return the larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
-    return Vector(np.maximum(_lanes(a), _lanes(b)))
+def _of_two(compute: Callable[[Any, Any], Any]) -> Callable[[Value, Value], Vector]:
+    return lambda a, b: Vector(compute(_lanes(a), _lanes(b)))
 
 
-def vabs(v: Value) -> Vector:
-    """Return the magnitude."""
-    return Vector(np.abs(_lanes(v)))
-
-
-def vsqrt(v: Value) -> Vector:
-    """Return the square root, correctly rounded."""
-    return Vector(np.sqrt(_lanes(v)))
-
-
-def vfloor(v: Value) -> Vector:
-    """Round down to an integer."""
-    return Vector(np.floor(_lanes(v)))
-
-
-def vceil(v: Value) -> Vector:
-    """Round up to an integer."""
-    return Vector(np.ceil(_lanes(v)))
-
-
-def vround(v: Value) -> Vector:
-    """Round to the nearest integer, halves to even."""
-    return Vector(np.rint(_lanes(v)))
-
-
-def _comparison(compare: Callable[[Any, Any], Any]) -> "Callable[[Value, Value], Vector]":
-    return lambda a, b: Vector(compare(_lanes(a), _lanes(b)))
-
-
-vlt, vle, vgt = _comparison(np.less), _comparison(np.less_equal), _comparison(np.greater)
-vge, veq, vne = _comparison(np.greater_equal), _comparison(np.equal), _comparison(np.not_equal)
+vabs, vsqrt, vfloor = _of_one(np.abs), _of_one(np.sqrt), _of_one(np.floor)
+vceil, vround = _of_one(np.ceil), _of_one(np.rint)
+"""The magnitude, the square root, and whole numbers: ``vround`` returns the nearest one, halves to even."""
+vmin, vmax = _of_two(np.minimum), _of_two(np.maximum)
+"""The smaller, the larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
+vlt, vle, vgt = _of_two(np.less), _of_two(np.less_equal), _of_two(np.greater)
+vge, veq, vne = _of_two(np.greater_equal), _of_two(np.equal), _of_two(np.not_equal)
 """Masks of a comparison; false if either is NaN, but for ``vne``: ``vne(v, v)`` is the mask of NaN."""
 
 

@@ -173,7 +173,8 @@ def _take_step(lowering: Lowering, fused: FusedEpilogue, node: PulsedNode) -> bo
     op = node.op
     assert isinstance(op, Elementwise)
     if len(node.inputs) == 1 and op.kind in epilogue.STEPS:
-        fused.steps.append(FusedStep(op.kind, *op.params))
+        parameter, limit, *_ = *op.params, 0.0, 0.0
+        fused.steps.append(FusedStep(op.kind, parameter, limit))
         return True
     if len(node.inputs) != 2:
         return False

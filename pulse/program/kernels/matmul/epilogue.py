@@ -137,14 +137,14 @@ def apply_to_rows(step: EpilogueStep, y: Pointer, rows_y: Pointer, rows: int, n:
     w = z = vload_part(operand, n, columns) if code in BY_COLUMN_CODES else vzero()
     for m in range(0, rows, 2):
         other = min(m + 1, rows - 1)  # the last row twice, with the same result
-        near, far = y + (rows_y[m] + n), y + (rows_y[other] + n)
-        u, v = vload_part(near, 0, columns), vload_part(far, 0, columns)
+        y0, y1 = y + (rows_y[m] + n), y + (rows_y[other] + n)
+        u, v = vload_part(y0, 0, columns), vload_part(y1, 0, columns)
         if code == ADD:
             w = vload_part(operand, offsets[m] + n, columns)
             z = vload_part(operand, offsets[other] + n, columns)
         u, v = apply_step(code, u, w, p, limit), apply_step(code, v, z, p, limit)
-        store_columns(near, columns, u)
-        store_columns(far, columns, v)
+        store_columns(y0, columns, u)
+        store_columns(y1, columns, v)
 
 
 @device

@@ -78,9 +78,9 @@ def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
 @device
 def initial_wide_sums(bias: Pointer, y: Pointers, rest: int, accumulate: int) -> tuple[Vectors, Vectors]:
     """Return the initial sums of rows of a wide panel: of its first and its second half."""
-    half, more = each(add, y, LANES), rest - LANES
-    left, right = vload(bias, 0), vload_part(bias + LANES, 0, more)
-    return each(initial_sum, left, y, LANES, accumulate), each(initial_sum, right, half, more, accumulate)
+    half, beyond = each(add, y, LANES), rest - LANES
+    left, right = vload(bias, 0), vload_part(bias + LANES, 0, beyond)
+    return each(initial_sum, left, y, LANES, accumulate), each(initial_sum, right, half, beyond, accumulate)
 
 
 @device
@@ -171,18 +171,18 @@ def multiply_two_rows_wide(x: Pointers, y: Pointers, panel: Panel) -> None:
     taps, T, K, w, bias, scales, rest, accumulate = panel
     left, right = initial_wide_sums(bias, y, rest, accumulate)
     low, high, zeros = each(begin_sum, left, scales), each(begin_sum, right, scales), copies(vzero(), y)
-    more_low, more_high = zeros, zeros
+    low1, high1 = zeros, zeros
     for t in range(T):
         p, k = each(add, x, taps[t]), 0
         while k + 2 <= K:
             low, high = add_inputs_wide(low, high, p, k, w)
-            more_low, more_high = add_inputs_wide(more_low, more_high, p, k + 1, w + PANEL)
+            low1, high1 = add_inputs_wide(low1, high1, p, k + 1, w + PANEL)
             w = w + 2 * PANEL
             k += 2
         if k < K:
             low, high = add_inputs_wide(low, high, p, k, w)
             w = w + PANEL
-    each(store_wide, y, each(add, low, more_low), each(add, high, more_high), left, right, scales, rest)
+    each(store_wide, y, each(add, low, low1), each(add, high, high1), left, right, scales, rest)
 
 
 @device

@@ -117,12 +117,12 @@ def store_two_rows(
 ) -> None:  # fmt: skip
     """Store two rows of 24 sums in pairs of lanes; ``low`` and ``high`` are the biases of the columns."""
     (a0, b0, c0), (a1, b1, c1) = sums0, sums1
-    z, more, tails = y + LANES, offset_scales(scales, LANES), vadd_pairs(c0, c1)
-    first, second = begin_sum(low, scales), begin_sum(high, more)
+    z, last_scales, tails = y + LANES, offset_scales(scales, LANES), vadd_pairs(c0, c1)
+    first, second = begin_sum(low, scales), begin_sum(high, last_scales)
     store_sum(y, offset0, LANES, vadd_pairs(a0, b0) + first, low, scales, accumulate)
     store_sum(y, offset1, LANES, vadd_pairs(a1, b1) + first, low, scales, accumulate)
-    store_sum(z, offset0, rest, tails + second, high, more, accumulate)
-    store_sum(z, offset1, rest, vrotate_by_eight(tails) + second, high, more, accumulate)
+    store_sum(z, offset0, rest, tails + second, high, last_scales, accumulate)
+    store_sum(z, offset1, rest, vrotate_by_eight(tails) + second, high, last_scales, accumulate)
 
 
 @device
@@ -175,9 +175,9 @@ def multiply_eight_rows_by_24(x: Pointer, rows_x: Pointer, y: Pointer, rows_y: P
             sums0 = each(add_last_to_three, sums0, p, offsets0, first, second, third, even)
             sums1 = each(add_last_to_three, sums1, p, offsets1, first, second, third, even)
             w = w + PANEL
-    more = rest - LANES
-    low, high = vload(bias, 0), vload_part(bias + LANES, 0, more)
+    beyond = rest - LANES
+    low, high = vload(bias, 0), vload_part(bias + LANES, 0, beyond)
     each(
-        store_two_rows, y, each(getitem, rows_y, EVEN), each(getitem, rows_y, ODD), more, sums0, sums1, low, high,
+        store_two_rows, y, each(getitem, rows_y, EVEN), each(getitem, rows_y, ODD), beyond, sums0, sums1, low, high,
         scales, accumulate,
     )  # fmt: skip
