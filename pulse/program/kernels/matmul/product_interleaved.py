@@ -35,7 +35,7 @@ from pulse.program.kernels.row_tuples import FOUR, Pointers, Vectors, element, f
 
 COLUMNS = 4
 """The columns of a tile."""
-Tile: TypeAlias = tuple[Pointer, int, int, Pointer, Pointer, int, int, int, Pointer]
+ProductTile: TypeAlias = tuple[Pointer, int, int, Pointer, Pointer, int, int, int, Pointer]
 """The taps, their number and their inputs; a tile's weights, bias, columns, whether y is added, and its PReLU."""
 prelu = device(vector_form("prelu"))
 
@@ -127,7 +127,7 @@ def add_to_columns(sums: Vectors, x: Vector, weights: Vectors) -> Vectors:
 
 
 @device
-def multiply_rows(x: Pointers, y: Pointers, tile: Tile) -> None:
+def multiply_rows(x: Pointers, y: Pointers, tile: ProductTile) -> None:
     """Compute four columns of two or four rows."""
     taps, T, K, w, bias, rest, accumulate, has_prelu, slopes = tile
     sums = each(first_sums, bias, y, rest, accumulate)
@@ -144,7 +144,7 @@ def multiply_rows(x: Pointers, y: Pointers, tile: Tile) -> None:
 
 
 @device
-def multiply_row_by_two_tiles(x: Pointer, y: Pointer, tile: Tile) -> None:
+def multiply_row_by_two_tiles(x: Pointer, y: Pointer, tile: ProductTile) -> None:
     """Compute one row of two tiles of columns."""
     taps, T, K, w, bias, rest, accumulate, has_prelu, slopes = tile
     first = first_sums(bias, y, rest, accumulate)

@@ -35,7 +35,7 @@ from pulse.program.kernels.row_tuples import EIGHT, FOUR, THREE, Indices, Vector
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
 """The floats that hold the sums of eight states."""
-MOST_GRUS = EIGHT if HAS_AVX512 else FOUR
+GRUS_TOGETHER = EIGHT if HAS_AVX512 else FOUR
 """The GRUs that share one reading of the weights."""
 LANE_SCRATCH_WORDS = 3 * MAX_STACK_LANES
 """The first frame of each lane, the frame after its last one; then the lanes that have a frame."""
@@ -91,10 +91,10 @@ def store_lane_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> 
 
 @device
 def run_lanes(
-    row: RecurrentFloatFields, gates: Indices, most: Indices, scratch: tuple[Pointer, Pointer],
+    row: RecurrentFloatFields, gates: Indices, together: Indices, scratch: tuple[Pointer, Pointer],
     finish: Callable[..., None], parameters: Any,
 ) -> None:  # fmt: skip
-    """Compute all frames of several streams; four of them, or as many as ``most``, share one reading of the weights.
+    """Compute all frames of several streams; four of them, or as many as ``together``, share one read of the weights.
 
     ``finish(stream, x, h, y, (b, n, H), sums, parameters)`` computes the units n … n + 15 of sequence b from the sums
     of the gates.
@@ -113,11 +113,11 @@ def run_lanes(
                 for b in range(B):
                     new, x_offset, first = t * frame + b * step, (t * B + b) * G * H, 0
                     while first < active:
-                        if len(most) > STATES_PER_GROUP and first + STATES_PER_GROUP < active:
-                            numbers = each(add, first, most)
+                        if len(together) > STATES_PER_GROUP and first + STATES_PER_GROUP < active:
+                            numbers = each(add, first, together)
                             states = each(state_of, group, lanes, active, numbers, i, new, back, b * H)
                             store_sums(states, p, H, s, sums, gates)
-                            stop = min(first + len(most), active)
+                            stop = min(first + len(together), active)
                         else:
                             four = each(add, first, FOUR)
                             states_of_four = each(state_of, group, lanes, active, four, i, new, back, b * H)
@@ -145,7 +145,7 @@ def finish_gru_lane(
 @lanes_kernel(gru)
 def gru_lanes(row: GruRow) -> None:
     scratch = stack_i64(LANE_SCRATCH_WORDS), stack_f32(SUM_FLOATS_OF_EIGHT)
-    run_lanes(row, THREE, MOST_GRUS, scratch, finish_gru_lane, (row.bias, load_activations(row)))
+    run_lanes(row, THREE, GRUS_TOGETHER, scratch, finish_gru_lane, (row.bias, load_activations(row)))
 
 
 @device
