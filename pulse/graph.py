@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from pulse.errors import PulseError
+from pulse.support.naming import unknown_name
 from pulse.support.wording import count_of
 
 F = TypeVar("F")
@@ -176,8 +177,8 @@ class Graph(Generic[F, O]):
             for wire in self.wires():
                 if self.label(wire) == name:
                     return wire
-        outputs = ", ".join(self.output_names) or "none"
-        raise PulseError(f"no wire is called {label!r}; the outputs are {outputs}")
+        wires = (self.label(wire) for wire in self.wires())
+        raise PulseError(unknown_name("wire", label, dict.fromkeys([*self.output_names, *wires])))
 
     def order(self, targets: Sequence[OutletId] | None = None) -> list[int]:
         """Return the nodes that the targets (the outputs by default) need, each after what it reads."""

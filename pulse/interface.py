@@ -11,6 +11,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError
 from pulse.facts import Array, DType, PulsedFact, StreamFact, dtype_name, shape_text
 from pulse.support.bounds import FAR_FRAMES
+from pulse.support.naming import require_name
 from pulse.support.record import record
 
 MAX_CHANNELS = 8
@@ -181,9 +182,7 @@ class Interface(Protocol):
 def find_port(model: Interface, name: str) -> Port:
     """Return an input or output by its name. Raises PulsifyError: no such port."""
     ports = {port.name: port for port in (*model.inputs, *model.outputs)}
-    if name not in ports:
-        raise PulsifyError(f"no input or output is called {name!r}; choose one of {', '.join(ports)}")
-    return ports[name]
+    return ports[require_name("input or output", name, ports, PulsifyError)]
 
 
 def main_output(ports: Sequence[Port], source: Port | None) -> Port | None:

@@ -18,6 +18,7 @@ from pulse.ops.dims import is_floored_symbol
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.support.budget import Spending, current_spending
+from pulse.support.naming import require_name, unknown_name
 from pulse.support.record import record
 from pulse.support.wording import choose_wording, count_of, spell
 
@@ -75,10 +76,8 @@ class TypedNetwork:
 
     def view(self, name: str) -> list[TypedNode]:
         """Return the nodes of a view, or their replacements, without constants. Raises PulseError: no such view."""
-        if name not in self.graph.views:
-            names = ", ".join(self.graph.views) or "none"
-            raise PulseError(f"no view is called {name!r}; the views are {names}")
-        nodes = (self.graph.nodes[node_id] for node_id in sorted(self.graph.views[name].nodes))
+        view = self.graph.views[require_name("view", name, self.graph.views, PulseError)]
+        nodes = (self.graph.nodes[node_id] for node_id in sorted(view.nodes))
         return [node for node in nodes if not isinstance(node.op, Source | Const)]
 
     @property
@@ -188,7 +187,7 @@ class TypedNetwork:
                 f"the stream is a symbol or its name, not {symbol!r}; the frames of a pulse are {spell('pulse', 160)}"
             )
         name = symbol if isinstance(symbol, str) else symbol.name
-        raise PulseError(f"no input has a symbol {name}; the symbols are {names or 'none'}")
+        raise PulseError(unknown_name("symbol", name, [candidate.name for candidate in symbols]))
 
 
 class OfflineRun:

@@ -21,6 +21,7 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
 from pulse.jit.storage import package_library
 from pulse.jit.storage.package_library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
+from pulse.support.naming import require_name
 from streaming.compilation.warming import function_of, kernel_names
 
 OWN_PREFIXES = ("pulse.", "streaming.")
@@ -39,8 +40,8 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     only    functions; all by default
     Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
     """
-    if unknown := [name for name in levels if name not in LEVELS]:
-        raise CompileError(f"no such level: {', '.join(unknown)}; choose from {', '.join(LEVELS)}")
+    for name in levels:
+        require_name("level", name, LEVELS, CompileError)
     linkers = {name: _require_linker(LEVELS[name]) for name in levels}
     functions = {entry.name: entry.function.__module__ for entry in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))

@@ -13,6 +13,7 @@ sources of an executor, which can.
 """
 
 from pulse.errors import InputError
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from streaming.native import control_block as cb
 
@@ -47,9 +48,7 @@ class Policy:
     @classmethod
     def of_name(cls, name: str) -> "Policy":
         """Return the one of ``POLICIES`` with this name. Raises InputError: there is none."""
-        if name not in POLICIES:
-            raise InputError(f"no policy is called {name!r}; the policies are {', '.join(POLICIES)}")
-        return POLICIES[name]
+        return POLICIES[require_name("policy", name, POLICIES, InputError)]
 
 
 POLICIES = {

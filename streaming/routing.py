@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pulse.errors import InputError
 from pulse.interface import Port, main_output
 from pulse.program.program import Program
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import count_of, spell
 from streaming.audio.channels import Channels, InputChannel, OutputChoice, input_channels, output_choices
@@ -56,15 +57,11 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
 
     Raises InputError: no such input, or one that is named twice
     """
-    routes: dict[str, Route] = {}
+    routes, title = dict[str, Route](), program.model.title
     port_of = {port.name: port.name for port in program.inputs}
     port_of |= {channel.name: channel.port.name for channel in input_channels(program.inputs)}
     for route in map(Route.parse, texts):
-        if route.name not in port_of:
-            raise InputError(
-                f"{spell('routes')} {route}: {program.model.title} has no such input; its inputs are "
-                f"{', '.join(port_of)}"
-            )
+        require_name("input", route.name, port_of, InputError, f"{title}: {spell('routes')} {route}")
         for name, other in routes.items():
             if name == route.name or name == port_of[route.name] or route.name == port_of[name]:
                 raise InputError(f"{spell('routes')} {route}: {name} already takes {other.source}")
@@ -94,12 +91,8 @@ def sound_inputs(program: Program) -> list[Port]:
 
 def find_output(program: Program, name: str) -> Port:
     """Return the output of that name. Raises InputError: there is none."""
-    for port in program.outputs:
-        if port.name == name:
-            return port
-    raise InputError(
-        f"no output is called {name!r}; the outputs are {', '.join(port.name for port in program.outputs)}"
-    )
+    ports = {port.name: port for port in program.outputs}
+    return ports[require_name("output", name, ports, InputError)]
 
 
 def find_choice(program: Program, name: str) -> OutputChoice:

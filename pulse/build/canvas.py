@@ -16,7 +16,7 @@ from pulse.infer.network import Constant, FileNetwork, InferenceGraph, Input, ad
 from pulse.infer.op import InferenceOp
 from pulse.onnx.read.op import OnnxOp
 from pulse.substitution import Terms
-from pulse.support.naming import free_name
+from pulse.support.naming import free_name, require_name
 from pulse.support.record import record
 
 
@@ -195,10 +195,8 @@ class Canvas:
         inside, copies = set(nodes), dict[OutletId, OutletId]()
         names = {outlet: name for name, outlet in self.input_names(inputs).items()}
         by_name = {names[outlet]: outlet for outlet in inputs}
-        if unknown := sorted(set(shapes) - set(by_name)):
-            raise InputError(
-                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(by_name) or 'none'}"
-            )
+        for name in sorted(shapes):
+            require_name("input", name, by_name, InputError, title)
         for name, outlet in by_name.items():
             fact = self._input_fact(name, outlet, shapes.get(name), terms)
             copies[outlet] = graph.add(name, Input(fact), (), [fact])[0]

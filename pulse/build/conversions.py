@@ -13,6 +13,7 @@ from pulse.infer.network import Constant
 from pulse.onnx.operators.elementwise import OPERATORS
 from pulse.onnx.read.op import OnnxOp
 from pulse.onnx.tensors import element_type
+from pulse.support.naming import require_name
 
 FLOATS = ("f16", "f32", "f64")
 LAYOUTS = ("NCHW", "NHWC")
@@ -43,9 +44,7 @@ def _select_readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: 
 
 def float_type(name: str) -> DType:
     """Return a float type by its short name. Raises InputError: pulse has no such type."""
-    if name not in FLOATS:
-        raise InputError(f"dtype {name!r}: choose one of {', '.join(FLOATS)}")
-    return DTYPES[name]
+    return DTYPES[require_name("dtype", name, FLOATS, InputError)]
 
 
 def convert_types(

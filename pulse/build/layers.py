@@ -13,6 +13,7 @@ from pulse.build.structure import Sequential
 from pulse.errors import InputError
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.recurrent_layers import CELL_KINDS
+from pulse.support.naming import require_name
 from pulse.support.wording import count_of
 
 
@@ -183,10 +184,7 @@ def _recurrent(
     linear_before_reset: bool | None = None,
 ) -> Node:
     location = f"{name or op_type.lower()} ({op_type})"
-    if direction not in ("forward", "reverse", "bidirectional"):
-        raise InputError(
-            f"{location}: direction {direction!r}: choose one of forward, reverse, bidirectional"
-        )
+    require_name("direction", direction, ("forward", "reverse", "bidirectional"), InputError, location)
     directions = 2 if direction == "bidirectional" else 1
     rows = GATE_COUNTS[CELL_KINDS[op_type]] * hidden_channels
     tensors = {"weight": (weight, in_channels), "recurrence": (recurrence, hidden_channels)}

@@ -17,6 +17,7 @@ from pulse.infer.network import Constant
 from pulse.infer.op import InferenceOp
 from pulse.models import HasModel, Model
 from pulse.onnx.read.op import OnnxOp
+from pulse.support.naming import unknown_name
 from pulse.support.wording import count_of
 from pulse.text.matching import find_matches
 
@@ -314,9 +315,7 @@ class GraphView(PartView):
         for node in self.nodes:
             if node.name == name:
                 return node
-        raise InputError(
-            f"no node of the view is called {name}; choose one of {', '.join(n.name for n in self)}"
-        )
+        raise InputError(unknown_name("node of the view", name, (node.name for node in self)))
 
     # borders
 

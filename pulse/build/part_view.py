@@ -11,6 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.models import HasModel, Model, model_of
 from pulse.pulsify.receptive_fields import ReceptiveField
+from pulse.support.naming import require_name
 
 
 class PartView(HasModel):
@@ -112,8 +113,7 @@ class PartView(HasModel):
         Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` changes nothing.
         Raises InputError: another layout, or an operator that names axes
         """
-        if layout not in LAYOUTS:
-            raise InputError(f"layout {layout!r}: choose one of {', '.join(LAYOUTS)}")
+        require_name("layout", layout, LAYOUTS, InputError)
         if layout == "NHWC":
             self.part.convert(convert_layout)
 

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import defs
 
 from pulse.errors import InputError
-from pulse.support.naming import suggest_name
+from pulse.support.naming import require_name
 
 OPSET = 22
 """The version of the default domain that nodes written by hand are of."""
@@ -47,11 +47,7 @@ def check_attributes(
         return values
     declarations = schema.attributes
     for name in values:
-        if name not in declarations:
-            names = f"choose one of {', '.join(sorted(declarations))}" if declarations else "there is none"
-            raise InputError(
-                f"{location}: no attribute is called {name}{suggest_name(name, declarations)}; {names}"
-            )
+        require_name("attribute", name, sorted(declarations), InputError, location)
     for name, declaration in declarations.items():
         if declaration.required and name not in values:
             raise InputError(f"{location}: the attribute {name} is required")

@@ -14,7 +14,7 @@ from pulse.models import TypedModel
 from pulse.ops.dims import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
-from pulse.support.naming import free_name, suggest_name
+from pulse.support.naming import free_name, require_name
 from pulse.support.wording import count_of, spell
 from pulse.typed import TypedGraph
 
@@ -152,8 +152,7 @@ class _Chain:
                 )
             reads = dict(zip(inputs, stage.reads))
         for name, wire in reads.items():
-            if name not in inputs:
-                raise FactError(f"{subject}: no input is called {name}{suggest_name(name, inputs)}")
+            require_name("input", name, inputs, FactError, subject)
             self._wire(wire, subject)
         return reads
 
@@ -179,12 +178,7 @@ class _Chain:
         return reads
 
     def _wire(self, name: str, subject: str) -> OutletId:
-        if name not in self.wires:
-            names = ", ".join(self.wires)
-            raise FactError(
-                f"{subject}: no wire is called {name}{suggest_name(name, self.wires)}; the wires are {names}"
-            )
-        return self.wires[name]
+        return self.wires[require_name("wire", name, self.wires, FactError, subject)]
 
     def _lengths(self, model: TypedModel, reads: Mapping[str, str], subject: str) -> dict[Symbol, TDim]:
         """Return the symbols of a model, from the wires that it reads."""
@@ -213,8 +207,7 @@ class _Chain:
             return free_name(name, self.wires.__contains__)
         if isinstance(stage.output_names, Mapping):
             for other in stage.output_names:
-                if other not in names:
-                    raise FactError(f"{subject}: no output is called {other}{suggest_name(other, names)}")
+                require_name("output", other, names, FactError, subject)
             new_name = stage.output_names.get(name)
         else:
             if len(stage.output_names) > len(names):

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from pulse.chunks.state_names import NameRule, looks_like_state, next_names
 from pulse.errors import PulsifyError
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -61,10 +62,8 @@ class Candidates:
     def find_given(self, states: Mapping[str, str]) -> tuple[CallState, ...]:
         """Return the pairs that the user names. Raises PulsifyError: they do not fit the model."""
         for name, other in states.items():
-            if name not in self.inputs:
-                raise PulsifyError(f"state {name}={other}: no input is called {name}; {self._inventory()}")
-            if other not in self.outputs:
-                raise PulsifyError(f"state {name}={other}: no output is called {other}; {self._inventory()}")
+            require_name("input", name, self.inputs, PulsifyError, f"state {name}={other}")
+            require_name("output", other, self.outputs, PulsifyError, f"state {name}={other}")
         if len(set(states.values())) < len(states):
             raise PulsifyError("two states have the same output as their next value; name each output once")
         return tuple(CallState(name, other, "as given") for name, other in states.items())

@@ -11,6 +11,7 @@ from pulse.dim import SymbolScope, TDim, ge
 from pulse.errors import DimError, LoadError, PulseError
 from pulse.facts import DTYPES, Array, DType, convert_numbers, dtype_name
 from pulse.infer.fact import InferenceFact
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import count_of
 
@@ -92,11 +93,8 @@ def input_facts(
     Raises LoadError: ``shapes`` or ``constants`` does not fit the file.
     """
     declared = {value.name: value for value in inputs}
-    unknown = sorted({*shapes, *(constants or {})} - set(declared))
-    if unknown:
-        raise LoadError(
-            f"unknown input {', '.join(map(repr, unknown))}; choose one of {', '.join(declared) or 'none'}"
-        )
+    for name in (*shapes, *(constants or {})):
+        require_name("input", name, declared, LoadError)
     fixed: Fixed = {}
     arrays = {
         name: declared[name].constant(value, _sizes_of_one(name, declared.values()))

@@ -6,6 +6,7 @@ import sys
 from functools import cache
 
 from pulse.errors import CompileError
+from pulse.support.naming import unknown_name
 from pulse.support.record import record
 
 NATIVE = "native"
@@ -118,7 +119,7 @@ def named_level() -> Level | None:
     if name in ("", NATIVE):
         return None
     if name not in TARGETS:
-        raise CompileError(f"PULSE_LEVEL={name}: no such level; choose one of {', '.join(LEVELS)}, {NATIVE}")
+        raise CompileError(f"PULSE_LEVEL: {unknown_name('level', name, [*LEVELS, NATIVE])}")
     return TARGETS[name]
 
 

@@ -14,6 +14,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.loading.batch_symbols import chunk_batch_symbols, known_dims, symbols_of, user_times
 from pulse.models import Model
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import count_of, spell
 
@@ -73,11 +74,8 @@ class _Call:
         """
         symbols = symbols_of(self._model, self._streams)
         if self._symbol is not None and symbols:
-            for candidate in symbols:
-                if candidate.name == self._symbol:
-                    return candidate
-            names = ", ".join(candidate.name for candidate in symbols)
-            raise PulsifyError(f"no streaming input has a symbol {self._symbol}; the symbols are {names}")
+            by_name = {candidate.name: candidate for candidate in symbols}
+            return by_name[require_name("symbol", self._symbol, by_name, PulsifyError)]
         times = user_times(self._model, self._chunking, None)
         frames = [candidate for candidate in symbols if candidate in times] or [
             candidate
@@ -197,10 +195,7 @@ def _states(
     """
     variables = {variable.input: variable.output for variable in model.variables}
     for name, output in (chunking.states or {}).items():
-        if name not in model.inputs:
-            raise PulsifyError(
-                f"state {name}={output}: no input is called {name}; inputs are {', '.join(model.inputs)}"
-            )
+        require_name("input", name, model.inputs, PulsifyError, f"state {name}={output}")
     if chunking.states is not None:
         return {**chunking.states, **variables}
     outputs = [name for name in model.graph.output_names if name not in variables.values()]

@@ -12,6 +12,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.stream_lengths import longest_stream
 from pulse.rounding import Rounding
+from pulse.support.naming import require_name
 from pulse.support.wording import spell
 from pulse.version import __version__
 
@@ -150,9 +151,7 @@ class Program(ABC):
     def node(self, name: str) -> "PlacedNode":
         """Return a node of the pulsed graph with its implementation. Raises PulseError: there is none."""
         nodes = {node.name: node for node in self.nodes}
-        if name in nodes:
-            return nodes[name]
-        raise PulseError(f"{self.model.title}: no node is called {name!r}; the nodes are {', '.join(nodes)}")
+        return nodes[require_name("node", name, nodes, PulseError, self.model.title)]
 
     def with_threads(self, threads: int) -> Self:
         """Return the same program with long steps shared among ``threads`` threads; the results are bit-identical.

@@ -30,7 +30,7 @@ def parameters(name: str) -> Mapping[str, object]:
 def check_parameters(name: str, values: TomlTable, location: str) -> dict[str, Any]:
     """Return the parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
-    require_known(values, types, location, f"parameter of {name}")
+    require_known(values, types, location, "parameter")
     for parameter, value in values.items():
         require_type(parameter, value, types[parameter], location)
     for parameter in signature(FUNCTIONS[name]).parameters.values():

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from pulse.errors import LoadError
 from pulse.support.collector import fewer_collections
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.value_types import fits
 from pulse.support.wording import spell
@@ -48,8 +49,7 @@ class Budget:
             )
         limits = cast("Mapping[str, Any]", values)
         for name, limit in limits.items():
-            if name not in names:
-                raise LoadError(f"{spell('budget')} has no limit {name!r}; choose one of {', '.join(names)}")
+            require_name("limit", name, names, LoadError, spell("budget"))
             if not fits(limit, float) or not limit >= 0:
                 example = spell("budget", {name: 10**6})
                 raise LoadError(f"{spell('budget')}: {name} is {limit!r}; give a number, as in {example}")

@@ -1,12 +1,12 @@
 """Checks of values from TOML and JSON; the error for a wrong one states in one line what is allowed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from pulse.errors import LoadError
-from pulse.support.naming import suggest_name
+from pulse.support.naming import require_name
 
 TomlValue: TypeAlias = object
 """A value of TOML: text, number, boolean, time, list or table."""
@@ -74,10 +74,7 @@ def quote(value: TomlValue) -> str:
     return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:MAX_QUOTED_LENGTH]}…"
 
 
-def require_known(keys: Iterable[str], allowed: Iterable[str], location: str, subject: str) -> None:
+def require_known(keys: Iterable[str], allowed: Collection[str], location: str, subject: str) -> None:
     """Raise LoadError for an unknown key, with the nearest known one."""
-    names = list(allowed)
     for key in keys:
-        if key not in names:
-            suggestion = suggest_name(key, names) or f"; choose one of {', '.join(names)}"
-            raise LoadError(f"{location}: no {subject} is called {key}{suggestion}")
+        require_name(subject, key, allowed, LoadError, location)

@@ -11,6 +11,7 @@ import numpy as np
 from pulse.errors import InputError, LoadError
 from pulse.facts import BOOL, Array, convert_numbers, dtype_name
 from pulse.ops.elementwise_functions import ELEMENTWISE
+from pulse.support.naming import require_name, unknown_name
 from pulse.tensorflow.graph_node import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.partial_run import PartialRun
@@ -110,9 +111,7 @@ class Session:
     def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
         """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
         signature_name = signature or default_signature(self._signatures)
-        if signature_name not in self._signatures:
-            names = ", ".join(self._signatures) or "none"
-            raise InputError(f"{self._title}: unknown signature {signature_name!r}; choose one of {names}")
+        require_name("signature", signature_name, self._signatures, InputError, self._title)
         sides = self._signatures[signature_name]
         differences = {
             "missing": sides.inputs.keys() - inputs.keys(),
@@ -188,10 +187,7 @@ class Session:
         for name, value in self._load_values(source).items():
             node = self._nodes.get(name)
             if node is None or node.op_type not in VARIABLES:
-                raise InputError(
-                    f"{name}: no variable has this name; the variables are "
-                    f"{', '.join(self._variable_names()) or 'none'}"
-                )
+                raise InputError(unknown_name("variable", name, self._variable_names()))
             self._set(node, value)
 
     def _load_values(self, source: "str | PathLike[str] | Mapping[str, Any]") -> dict[str, Any]:

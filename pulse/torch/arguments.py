@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import choose_wording, count_of
 from pulse.torch.lengths import Lengths, split_multiple
@@ -109,11 +110,8 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
         arguments = dict(zip(names, values))
     else:
         named = dict(cast("Mapping[str, Any]", example))
-        unknown = sorted(set(named) - set(names))
-        if unknown:
-            raise InputError(
-                f"forward has no input {', '.join(unknown)}; it has {', '.join(names) or 'none'}"
-            )
+        for name in named:
+            require_name("input", name, names, InputError, "forward")
         arguments = {name: named[name] for name in names if name in named}
     axes: dict[str, AxisNames] = {_input_name(key, arguments): value for key, value in dynamic.items()}
     for name, symbols in axes.items():
@@ -179,9 +177,7 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
     names = list(arguments)
     if isinstance(key, int) and 0 <= key < len(names):
         return names[key]
-    if key not in arguments:
-        raise InputError(f"dynamic names input {key!r}; the examples are of {', '.join(names) or 'none'}")
-    return str(key)
+    return require_name("input", str(key), arguments, InputError, "dynamic")
 
 
 def tensor_leaves(torch: Any, value: Any) -> list[Any]:

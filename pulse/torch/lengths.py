@@ -5,6 +5,7 @@ from math import gcd
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
+from pulse.support.naming import unknown_name
 from pulse.support.wording import count_of
 
 Lengths: TypeAlias = dict[str, int]
@@ -122,9 +123,7 @@ def _read_lengths(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
         raise InputError(f'lengths: {entry!r} names no symbol; give one such as {{"T": 4000}}')
     for symbol, frames in cast("Mapping[Any, Any]", entry).items():
         if symbol not in traced and symbol not in multiples_by_name(traced):
-            raise InputError(
-                f"lengths: dynamic has no symbol {symbol!r}; it has {', '.join(traced) or 'none'}"
-            )
+            raise InputError(f"lengths: {unknown_name('symbol', symbol, traced)}")
         if isinstance(frames, bool) or not isinstance(frames, int) or frames < 1:
             raise InputError(f"lengths: {frames!r} frames of {symbol}; give a positive integer")
         yield symbol, frames

@@ -9,6 +9,7 @@ from typing import cast
 import soundfile
 
 from pulse.errors import InputError
+from pulse.support.naming import unknown_name
 from pulse.support.record import record
 from pulse.support.wording import spell
 from streaming.audio.encodings import ENCODINGS
@@ -90,8 +91,8 @@ class AudioFormat:
         """
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:
-            names = ", ".join(encoding.lower() for encoding in self.encodings)
-            raise InputError(f"{self.name} has no encoding {name!r}; it has {names}")
+            names = [encoding.lower() for encoding in self.encodings]
+            raise InputError(f"{self.name}: {unknown_name('encoding', name, names)}")
         return encoding
 
 
@@ -116,9 +117,7 @@ def audio_format(path: Path) -> AudioFormat:
     """Return the format of a file, by its suffix. Raises InputError: no format has the suffix."""
     known_format = find_format(path.suffix)
     if known_format is None:
-        raise InputError(
-            f"{path}: no audio format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
-        )
+        raise InputError(f"{path}: unknown audio format {path.suffix!r}; use {common_suffixes()}")
     return known_format
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from streaming.audio.channels import Samples
 
@@ -29,9 +30,7 @@ class Encoding:
     @classmethod
     def of_name(cls, name: str) -> "Encoding":
         """Return the one of ``ENCODINGS`` with this name. Raises InputError: there is none."""
-        if name not in ENCODINGS:
-            raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")
-        return ENCODINGS[name]
+        return ENCODINGS[require_name("encoding", name, ENCODINGS, InputError)]
 
     @cached_property
     def _limits(self) -> tuple[Any, Any, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array
+from pulse.support.naming import require_name
 from streaming.protocol.ports import StreamPort
 
 
@@ -21,8 +22,8 @@ def arrays_by_port(
         if len(ports) > 1:
             raise InputError(f"{len(ports)} inputs stream: send them by name, {', '.join(ports)}")
         return [(inputs[0], _fit(inputs[0], np.asarray(block)))]
-    if unknown := [name for name in block if name not in ports]:
-        raise InputError(f"no input is called {unknown[0]!r}; the inputs are {', '.join(ports)}")
+    for name in block:
+        require_name("input", name, ports, InputError)
     return [(ports[name], _fit(ports[name], np.asarray(array))) for name, array in block.items()]
 
 

@@ -24,6 +24,7 @@ from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
 from pulse.support.collector import collect_rarely
 from pulse.support.cores import core_count
+from pulse.support.naming import require_name
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
@@ -111,10 +112,8 @@ def warm(
     start_s = time.perf_counter()
     kernels = kernel_names()
     names = list(dict.fromkeys(kernels if only is None else only))
-    if unknown := [name for name in names if name not in kernels]:
-        raise CompileError(
-            f"nothing to compile is named {', '.join(unknown)}; choose from {', '.join(kernels)}"
-        )
+    for name in names:
+        require_name("kernel", name, kernels, CompileError)
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be stored for the next time")

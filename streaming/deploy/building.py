@@ -11,6 +11,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import pulsed_oracle
 from pulse.rounding import Rounding
+from pulse.support.naming import require_name
 from pulse.support.wording import spell
 from streaming.deploy.built_library import BuiltLibrary, build_library
 from streaming.opening.opened_model import OpenedModel
@@ -28,11 +29,7 @@ def find_target(name: str | None) -> Level:
                 f"{spell('target')}: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
             )
         return target
-    if name not in TARGETS:
-        raise InputError(
-            f"{spell('target', name)}: there is no such target; choose one of {', '.join(TARGETS)}"
-        )
-    return TARGETS[name]
+    return TARGETS[require_name("target", name, TARGETS, InputError, spell("target"))]
 
 
 def build_model(

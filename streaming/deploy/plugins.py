@@ -9,6 +9,7 @@ from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
 from pulse.interface import MAX_CHANNELS
 from pulse.jit.levels import Level
+from pulse.support.naming import require_name
 from pulse.support.wording import spell
 from streaming.deploy.compiled_objects import Build
 from streaming.deploy.sound_blocks import write_sound
@@ -19,10 +20,8 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 
 def require_plugins(contents: LibraryContents, target: Level, plugins: tuple[str, ...]) -> None:
     """Raise InputError: no such plug-in for the target; WriteError: the model does not take and output sound."""
-    if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
-        raise InputError(
-            f"{spell('plugin', unknown[0])}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
-        )
+    for plugin in plugins:
+        require_name("plug-in", plugin, ENTRIES, InputError, spell("plugin"))
     if contents.external_weights:
         raise InputError(
             f"{spell('external_weights', True)}: a plug-in is one file that includes the weights; omit one of these "

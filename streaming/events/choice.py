@@ -9,6 +9,7 @@ from typing import Any
 
 from pulse.errors import InputError
 from pulse.interface import Port
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.value_types import describe_type
 from pulse.support.wording import spell
@@ -69,17 +70,12 @@ class DetectorChoice:
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
         """Check the parameters and return the function that creates the detector."""
-        make = DETECTORS.get(self.kind)
-        if make is None:
-            raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(DETECTORS)}")
+        make = DETECTORS[require_name("detector", self.kind, DETECTORS, InputError, spell("events"))]
         parameters = {
             name: parameter for name, parameter in signature(make).parameters.items() if name != "clock"
         }
         for name in self.settings:
-            if name not in parameters:
-                raise InputError(
-                    f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(parameters)}"
-                )
+            require_name("parameter", name, parameters, InputError, self.kind)
         for name, parameter in parameters.items():
             if parameter.default is Parameter.empty and name not in self.settings:
                 raise InputError(f"{self.kind}: needs {name}; give {spell('event', f'{name}=VALUE')}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pulse.errors import InputError
+from pulse.support.naming import require_name, unknown_name
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, MemberFailure
@@ -117,10 +118,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
 
         Raises InputError: no version has the name
         """
-        if version not in self._deployments:
-            raise InputError(
-                f"no version is called {version!r}; choose one of {', '.join(self._deployments)}"
-            )
+        require_name("version", version, self._deployments, InputError)
         self._coming.pop(version, None)
         self._deployments[version] = replace(self._deployments[version], weight=weight)
 
@@ -129,7 +127,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
         nodes = [node.id for node in self._nodes.values() if name in (node.id, node.address)]
         if not nodes and name not in self._workers:
             names = [*self._workers, *(node.address for node in self._nodes.values())]
-            raise InputError(f"no worker or machine is called {name!r}; choose one of {', '.join(names)}")
+            raise InputError(unknown_name("worker or machine", name, names))
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:

@@ -164,7 +164,7 @@ class Fleet:
             return ray.get_actor(CONTROL_NAME, self.name)
         except ValueError:
             raise InputError(
-                f"no fleet is called {self.name!r} in this cluster; start it with pulse fleet deploy"
+                f"this cluster has no fleet {self.name!r}; start it with pulse fleet deploy"
             ) from None
 
 

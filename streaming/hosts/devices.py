@@ -115,7 +115,7 @@ def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int
         problem = f"no device has the index {choice}"
     else:
         matches = _find_named(devices, choice)
-        problem = f"no device is called {choice!r}"
+        problem = f"unknown device {choice!r}"
     fitting = [device for device in matches if device in able]
     if len(fitting) == 1:
         return fitting[0]

@@ -1,6 +1,7 @@
 """Configuration of a live run: the devices that it connects, and how it computes."""
 
 from pulse.errors import InputError
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import choose_wording, count_of, spell
 from streaming.audio.channels import Channels
@@ -100,8 +101,7 @@ class EngineConfig:
             ("policy", self.policy, POLICIES),
             ("quality", self.quality, QUALITIES),
         ):
-            if value not in choices:
-                raise InputError(f"{spell(name, value)}: choose one of {', '.join(choices)}")
+            require_name(name, value, choices, InputError, spell(name))
         if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
             in_ms = f"{spell('headroom_s')} {1e3 * self.headroom_s:g}: give 0 to 10000 ms"
             raise InputError(choose_wording(f"headroom_s={self.headroom_s:g}: give 0 to 10 seconds", in_ms))

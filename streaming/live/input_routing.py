@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pulse.errors import InputError
 from pulse.program.program import Program
+from pulse.support.naming import require_name
 from pulse.support.record import record
 from pulse.support.wording import count_of, spell
 from streaming.audio.channels import Channels, InputChannel, input_channels
@@ -42,11 +43,7 @@ def route_inputs(
     route_of = {route.name: route for route in routes}
     ports = [channel.port.name for channel in inputs]
     for name in route_of:
-        if name not in (*names, *ports):
-            raise InputError(
-                f"{title}: has no audio input {name!r}; its audio inputs are "
-                f"{', '.join(dict.fromkeys((*ports, *names)))}"
-            )
+        require_name("audio input", name, dict.fromkeys((*ports, *names)), InputError, title)
     endpoints: dict[str, tuple[Endpoint, str | int | None, int | None]] = {}
     for channel in inputs:
         route = route_of.get(channel.name) or route_of.get(channel.port.name) or Route(channel.name, "")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pulse.errors import InputError
 from pulse.jit.language.simd import LANES
 from pulse.support.mapping import aligned_bytes
+from pulse.support.naming import require_name
 from pulse.support.record import record
 
 MAX_RATIO = 256
@@ -100,9 +101,7 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str, tunable: bool = True
     the lower rate, each at least ``(2 * phases)**2`` times smaller than the tone: below the stop band.
     """
     require_rates(rate_in_hz, rate_out_hz)
-    if quality not in QUALITIES:
-        raise InputError(f"resampling quality {quality!r}: choose one of {', '.join(QUALITIES)}")
-    settings = QUALITIES[quality]
+    settings = QUALITIES[require_name("resampling quality", quality, QUALITIES, InputError)]
     frames = max(rate_in_hz / rate_out_hz, 1.0)  # input frames for one of the lower rate
     half = int(np.ceil(settings.half_frames * frames))
     taps = -(-2 * half // LANES) * LANES

@@ -67,7 +67,7 @@ class Admission(NotCopyable, reason="it belongs to a running server"):
         model = self._first if hello.model is None else self._models.get(hello.model)
         if model is None:
             raise ProtocolError(
-                "model", f"no model is called {hello.model!r}", f"choose one of {', '.join(self._models)}"
+                "model", f"unknown model {hello.model!r}", f"choose one of {', '.join(self._models)}"
             )
         return model
 

@@ -10,6 +10,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array, convert_numbers
 from pulse.program.program import Program
+from pulse.support.naming import require_name
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from pulse.support.wording import count_of
@@ -200,19 +201,15 @@ class HostedModel(NotCopyable, reason="it has lanes of a running server"):
         names = [port.name for port in self.outputs]
         for name in hello.outputs:
             if name not in names:
-                raise ProtocolError(
-                    "hello", f"{self.name} has no output {name!r}", f"its outputs are {', '.join(names)}"
-                )
+                problem = f"{self.name}: unknown output {name!r}"
+                raise ProtocolError("hello", problem, f"choose one of {', '.join(names)}")
         return tuple(port for port in conversion.outputs if port.name in hello.outputs)
 
     def _detector_choices(self) -> dict[str, DetectorChoice]:
         choices: dict[str, DetectorChoice] = {}
         streaming = [port.name for port in self.program.outputs if port.streams]
         for output, table in self.settings.events.items():
-            if output not in streaming:
-                raise InputError(
-                    f"{self.name} has no streaming output {output!r} for events; its outputs are {', '.join(streaming)}"
-                )
+            require_name("streaming output", output, streaming, InputError, f"{self.name}: events")
             parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
             choices[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return choices
@@ -269,10 +266,7 @@ def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
     """Return the inputs that do not stream. Raises InputError: some are missing, or there are too many."""
     ports = {port.name: port for port in program.inputs if not port.streams}
     for name in settings.constants:
-        if name not in ports:
-            raise InputError(
-                f"{settings.id}: constant {name!r}; its constant inputs are {', '.join(ports) or 'none'}"
-            )
+        require_name("constant input", name, ports, InputError, settings.id)
     arrays: dict[str, Array] = {}
     for name, port in ports.items():
         if name not in settings.constants:

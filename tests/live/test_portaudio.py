@@ -45,7 +45,7 @@ def test_devices_are_described(host: PortAudio) -> None:
     devices = host.devices()
     assert host.refresh()
     assert host.devices() == devices
-    with pytest.raises(InputError, match=r"no device is called 'nothing'; choose by index or name: \d+ "):
+    with pytest.raises(InputError, match=r"unknown device 'nothing'; choose by index or name: \d+ "):
         host.choose("output", "nothing")
 
 

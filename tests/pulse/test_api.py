@@ -56,7 +56,7 @@ def test_stream_takes_every_source(tmp_path: Path, kind: str, backend: str) -> N
 def test_stream_keeps_the_outputs_that_are_asked_for() -> None:
     """The outputs may be inner wires; an unknown one is refused by name."""
     assert [port.name for port in pulse.load(proto(), outputs=["z"]).pulsify().outputs] == ["z"]
-    with pytest.raises(PulseError, match="no wire is called 'nothing'"):
+    with pytest.raises(PulseError, match="unknown wire 'nothing'"):
         pulse.stream(pulse.load(proto(), outputs=["nothing"]))
 
 
@@ -68,7 +68,7 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     assert prepared
     assert pulse.stream(pulse.load(proto(), symbol="T"), align=True, backend="numpy").outputs[0].delay == 1
     assert pulse.load(proto(), {"x": "1,2,U"}).pulsify().symbol.name == "U"
-    with pytest.raises(PulseError, match="no input has a symbol W"):
+    with pytest.raises(PulseError, match="unknown symbol 'W'"):
         pulse.stream(pulse.load(proto(), symbol="W"))
     with pytest.raises(PulsifyError, match="pulse=0"):
         pulse.stream(proto(), pulse=0)
@@ -126,7 +126,7 @@ def test_ports_convert_to_text_and_to_data() -> None:
         "rate": "1",
         "length": "T",
     }
-    with pytest.raises(PulsifyError, match="no input or output is called 'q'"):
+    with pytest.raises(PulsifyError, match="unknown input or output 'q'"):
         model.port("q")
 
 

@@ -33,7 +33,7 @@ def test_find_knows_outputs_before_wires() -> None:
     graph = diamond()
     assert graph.find("sum") == OutletId(3)
     assert graph.find("flag") == graph.find("left:1") == OutletId(1, 1)
-    with pytest.raises(PulseError, match="no wire is called 'left'"):
+    with pytest.raises(PulseError, match="unknown wire 'left'"):
         graph.find("left")
 
 

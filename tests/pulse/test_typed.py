@@ -51,7 +51,7 @@ def test_run_evaluates_only_fetched_wires() -> None:
     assert set(model.run({"x": zeros(1, 2, 3), "y": y})) == {"sum", "other"}
     with pytest.raises(InputError, match=r"input x \(1,2,T,f32\) is not fed"):
         model.run({"y": y})
-    with pytest.raises(PulseError, match="no wire is called 'z'"):
+    with pytest.raises(PulseError, match="unknown wire 'z'"):
         model.run({"y": y}, ["z"])
 
 

@@ -172,7 +172,7 @@ def test_a_level_is_chosen_by_name(named_levels: Any) -> None:
     assert runnable_level() is HERE
     named_levels("x86-64-v9")
     with pytest.raises(
-        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; choose one of x86-64-v4-avxvnni, "
+        CompileError, match=r"PULSE_LEVEL: unknown level 'x86-64-v9'.*; choose one of x86-64-v4-avxvnni, "
     ):
         runnable_level()
     other = next(level for level in LEVELS.values() if level.machine != HERE.machine)
@@ -182,7 +182,7 @@ def test_a_level_is_chosen_by_name(named_levels: Any) -> None:
 
 
 def test_libraries_that_cannot_be_built_are_refused(tmp_path: Path, monkeypatch: Any) -> None:
-    with pytest.raises(CompileError, match="no such level: mips; choose from"):
+    with pytest.raises(CompileError, match="unknown level 'mips'; choose one of"):
         build(["mips"], tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CompileError, match="no linker for aarch64; install binutils"):

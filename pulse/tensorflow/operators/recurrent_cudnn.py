@@ -10,6 +10,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.recurrent_layers import CUDNN_CELLS
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
+from pulse.support.naming import require_name
 from pulse.support.wording import count_of
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -49,8 +50,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     Without time_major, x, h, c and the results have the batch first.
     """
     mode, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
-    if mode not in CUDNN_CELLS:
-        raise node.error(f"rnn_mode {mode!r} is not supported; choose one of {', '.join(CUDNN_CELLS)}")
+    require_name("rnn_mode", mode, CUDNN_CELLS, node.error)
     if node.text("input_mode", "linear_input") == "skip_input":
         raise node.error("input_mode skip_input is not supported; export the model with linear_input")
     if node.integer("num_proj", 0):

@@ -152,9 +152,7 @@ class CheckpointTensors:
 
     def _entry(self, key: str) -> Any:
         if key not in self._entries:
-            raise LoadError(
-                f"{self._path}: no tensor is called {key!r}; the checkpoint belongs to another model"
-            )
+            raise LoadError(f"{self._path}: has no tensor {key!r}; the checkpoint belongs to another model")
         return self._message(BundleEntryProto, self._entries[key])
 
     def _shard(self, entry: Any, key: str) -> int:

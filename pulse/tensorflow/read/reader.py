@@ -8,6 +8,7 @@ from pulse.dim import SymbolScope
 from pulse.errors import LoadError
 from pulse.infer.inputs import DeclaredInput, input_facts
 from pulse.infer.network import FileNetwork
+from pulse.support.naming import require_name, unknown_name
 from pulse.tensorflow.graph_node import GraphNode, NodeOutput, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
@@ -43,29 +44,21 @@ def read_model(
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
         return _read_signature(contents, inputs, constants, replace(side, outputs=selection))
     if signature is not None:
-        raise LoadError(
-            f"{contents.title}: a GraphDef has no signatures, so none is called {signature!r}; omit it"
-        )
+        raise LoadError(f"{contents.title}: a GraphDef has no signatures; omit signature {signature!r}")
     return _read_graph(contents, inputs, constants, outputs)
 
 
 def _select_outputs(
     contents: GraphContents, signature: Signature, outputs: Sequence[str]
 ) -> dict[str, NodeOutput]:
-    unknown = [name for name in outputs if name not in signature.outputs]
-    if unknown:
-        names = ", ".join(signature.outputs)
-        raise LoadError(f"{contents.title}: unknown output {unknown[0]!r}; choose one of {names}")
-    return {name: signature.outputs[name] for name in outputs}
+    known = signature.outputs
+    return {name: known[require_name("output", name, known, LoadError, contents.title)] for name in outputs}
 
 
 def _signature(contents: GraphContents, name: str | None) -> Signature:
     signatures = readable_signatures(contents.signatures)
     name = default_signature(signatures) if name is None else name
-    if name not in signatures:
-        names = ", ".join(signatures) or "none"
-        raise LoadError(f"{contents.title}: unknown signature {name!r}; choose one of {names}")
-    return signatures[name]
+    return signatures[require_name("signature", name, signatures, LoadError, contents.title)]
 
 
 def _read_signature(
@@ -105,8 +98,8 @@ def _read_graph(
     requested = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
     for name, tensor in requested.items():
         if tensor.node not in nodes:
-            known_names = ", ".join(node.name for node in contents.nodes if node.op_type in PLACEHOLDERS)
-            raise LoadError(f"unknown input {name!r}; choose one of {known_names or 'none'}")
+            known_names = [node.name for node in contents.nodes if node.op_type in PLACEHOLDERS]
+            raise LoadError(unknown_name("input", name, known_names))
     decoders = [node.name for node in contents.nodes if node.op_type == WAV_DECODER]
     decoded = [NodeOutput(name, slot) for name in decoders for slot in range(2)]
     fed = {str(tensor): tensor for tensor in decoded} | requested

@@ -19,6 +19,7 @@ from pulse.infer.network import FileNetwork, InferenceGraph, Input, add_model_co
 from pulse.metadata import Codes, codes_entry
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from pulse.support.file_bytes import MAX_MODEL_BYTES, file_bytes
+from pulse.support.naming import require_name
 from pulse.support.wording import count_of, spell
 from pulse.tflite.node import subtract_zero
 from pulse.tflite.read.dilation import merge_dilation
@@ -78,15 +79,12 @@ def read(
 
 def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str) -> SubgraphSignature | None:
     """Return the signature of a key, or the first one; warns if the file has others."""
-    keys = ", ".join(signature.key for signature in signatures) or "none"
+    by_key = {signature.key: signature for signature in signatures}
     if key is not None:
-        match = next((signature for signature in signatures if signature.key == key), None)
-        if match is None:
-            raise LoadError(f"{title}: unknown signature {key!r}; choose one of {keys}")
-        return match
+        return by_key[require_name("signature", key, by_key, LoadError, title)]
     if len(signatures) > 1:
         warnings.warn(
-            f"{title}: has the signatures {keys}, and the first is read; "
+            f"{title}: has the signatures {', '.join(by_key)}, and the first is read; "
             f"{spell('signature', 'NAME')} selects another",
             PulseWarning,
             stacklevel=5,

@@ -55,13 +55,12 @@ def dump(
       pulse dump model.onnx --stage load --match "Conv->Relu"   the parts that match a query
     """
     from pulse.errors import InputError
+    from pulse.support.naming import require_name
     from pulse.support.wording import spell
     from streaming.cli.model_opening import load_model, open_model
     from streaming.terminal.output import write_text
 
-    if stage not in tuple(DumpStage):
-        raise InputError(f"{spell('stage', stage)}: choose one of {', '.join(DumpStage)}")
-    stage = DumpStage(stage)
+    stage = DumpStage(require_name("stage", stage, tuple(DumpStage), InputError, spell("stage")))
     if report_options != ReportOptions() and stage is not DumpStage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
     if match is not None and (dot or stage in (DumpStage.PROGRAM, DumpStage.COSTS)):

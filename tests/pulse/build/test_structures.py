@@ -362,7 +362,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         pytest.param(lambda: ReLU().add_child(Add(), out=1), "no output 1", id="no such output"),
         pytest.param(
             lambda: GenericOperator("LeakyRelu", alhpa=1.0),
-            "alhpa .did you mean alpha",
+            "alhpa' .did you mean alpha",
             id="misspelled attribute",
         ),
         pytest.param(
@@ -380,7 +380,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         pytest.param(lambda: GraphView([ReLU(), ReLU()]), "several graphs", id="several graphs"),
         pytest.param(
             lambda: ReLU()(Connector("x")).graph().graph({"y": "1,T"}),
-            "no input is called y",
+            "unknown input 'y'",
             id="no input of that name",
         ),
         pytest.param(

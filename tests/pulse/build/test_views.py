@@ -114,7 +114,7 @@ def test_a_named_view_follows_rewriting() -> None:
     assert fused.op.name == "Conv"
     assert fused.name not in ("conv", "relu")
     assert [node.name for node in simplified.view("rest")] == ["relu"]
-    with pytest.raises(pulse.PulseError, match="no view is called 'other'; the views are encoder, rest"):
+    with pytest.raises(pulse.PulseError, match="unknown view 'other'; choose one of encoder, rest"):
         simplified.view("other")
 
 

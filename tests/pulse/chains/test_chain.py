@@ -208,12 +208,12 @@ def test_declared_inputs_are_read_by_name() -> None:
         pytest.param(lambda: chain(models.counter(), conv(3)), "the types differ", id="another type"),
         pytest.param(
             lambda: chain(conv(3), Stage(conv(3), reads={"q": "y"})),
-            "no input is called q",
+            "unknown input 'q'",
             id="unknown input",
         ),
         pytest.param(
             lambda: chain(conv(3), Stage(conv(3), reads={"x": "yy"})),
-            r"no wire is called yy \(did you mean y",
+            r"unknown wire 'yy' \(did you mean y",
             id="unknown wire",
         ),
         pytest.param(
@@ -223,7 +223,7 @@ def test_declared_inputs_are_read_by_name() -> None:
         ),
         pytest.param(
             lambda: chain(conv(3), Stage(conv(3), output_names={"z": "a"})),
-            "no output is called z",
+            "unknown output 'z'",
             id="unknown output",
         ),
         pytest.param(
@@ -233,7 +233,7 @@ def test_declared_inputs_are_read_by_name() -> None:
         ),
         pytest.param(
             lambda: chain(conv(3), outputs=["z"]),
-            "the chain's outputs: no wire is called z",
+            "the chain's outputs: unknown wire 'z'",
             id="unknown output of the chain",
         ),
         pytest.param(

@@ -305,7 +305,7 @@ def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
         ),
         ([1, "mics", "time"], [1, 3], {"symbol": "time"}, "the dim mics has no size; give it with inputs="),
         ([1, "time"], [1, "width"], {}, "the dim width has no size"),
-        ([1, "time"], [1, 3], {"symbol": "S"}, "no streaming input has a symbol S; the symbols are time"),
+        ([1, "time"], [1, 3], {"symbol": "S"}, "unknown symbol 'S'; choose one of time"),
         (
             [1, "2*time"],
             [1, 3],

@@ -76,13 +76,13 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"states": {"cash": "cache_out"}},
-            "no input is called cash; inputs are x, cache",
+            "unknown input 'cash' .*; choose one of x, cache",
             id="unknown input of a state",
         ),
         pytest.param(
             CACHED,
             {"states": {"cache": "cash"}},
-            "no output is called cash; .*outputs are y, cache_out",
+            "unknown output 'cash'; choose one of y, cache_out",
             id="unknown output of a state",
         ),
         pytest.param(

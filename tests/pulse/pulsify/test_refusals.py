@@ -155,7 +155,7 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
     model = builder_of_two.model(builder_of_two.apply("relu", builder_of_two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
-    with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
+    with pytest.raises(PulseError, match="unknown symbol 'Z'; choose one of T, U"):
         pulsify(model, symbol="Z")
     with pytest.raises(PulseError, match=r"the stream is a symbol or its name, not 160.*pulse=160"):
         pulsify(model, symbol=160)  # pyright: ignore[reportArgumentType]

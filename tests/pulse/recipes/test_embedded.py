@@ -137,7 +137,7 @@ def test_a_model_that_was_written_in_pulses_holds_no_recipe(tmp_path: Path) -> N
         pytest.param("[[stage]\n", ": not valid TOML: ", id="no TOML"),
         pytest.param(
             ITSELF.replace("rate", "ratee"),
-            "no key is called ratee (did you mean rate?)",
+            "unknown key 'ratee' (did you mean rate?)",
             id="misspelled key",
         ),
         pytest.param(

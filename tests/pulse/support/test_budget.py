@@ -164,7 +164,7 @@ def test_nested_reading_counts_in_the_outer_analysis() -> None:
 @pytest.mark.parametrize(
     ("budget", "match"),
     [
-        ({"knots": 3}, "no limit 'knots'; choose one of nodes, elements, seconds"),
+        ({"knots": 3}, "'knots' .did you mean nodes.*; choose one of nodes, elements, seconds"),
         ({"nodes": -1}, r"nodes is -1; give a number, as in budget=\{\"nodes\": 1000000\}"),
         ({"nodes": float("nan")}, "nodes is nan"),
         ({"nodes": "many"}, "nodes is 'many'"),

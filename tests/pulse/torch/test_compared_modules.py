@@ -316,7 +316,7 @@ def test_a_module_that_takes_no_other_length_needs_given_lengths() -> None:
             nn.Conv1d(3, 4, 3),
             torch.zeros(1, 3, 10),
             [{"S": 3}],
-            "lengths: dynamic has no symbol 'S'; it has T",
+            "lengths: unknown symbol 'S'; choose one of T",
             id="unknown symbol",
         ),
         pytest.param(

@@ -182,16 +182,20 @@ def test_errors_of_the_module_are_passed_on() -> None:
         pytest.param(
             torch.zeros(1, 3, 10),
             {"y": {2: "T"}},
-            "dynamic names input 'y'; the examples are of x",
+            "dynamic: unknown input 'y'; choose one of x",
             id="unknown input",
         ),
-        pytest.param(torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic names input 3", id="input by number"),
+        pytest.param(
+            torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic: unknown input '3'", id="input by number"
+        ),
         pytest.param(torch.zeros(1, 3, 10), {"x": {3: "T"}}, "has 3 axes, so none is 3", id="no such axis"),
         pytest.param(torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frame,", id="one frame"),
         pytest.param(
             (torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward", id="too many examples"
         ),
-        pytest.param({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h", id="unknown example"),
+        pytest.param(
+            {"z": torch.zeros(1)}, {}, "forward: unknown input 'z'; choose one of x, h", id="unknown example"
+        ),
         pytest.param(
             (torch.zeros(1, 3, 10), 2),
             {"h": {0: "T"}},

@@ -69,7 +69,9 @@ def test_an_encoding_is_found_by_its_names() -> None:
         "PCM_24",
         "PCM_U8",
     ]
-    with pytest.raises(InputError, match="FLAC has no encoding 'float'; it has pcm_s8, pcm_16, pcm_24"):
+    with pytest.raises(
+        InputError, match="FLAC: unknown encoding 'float'; choose one of pcm_s8, pcm_16, pcm_24"
+    ):
         audio_format(Path("a.flac")).parse_encoding("float")
 
 

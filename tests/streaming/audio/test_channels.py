@@ -157,7 +157,10 @@ def test_the_report_names_channels_out_of_order() -> None:
             ["--in", "x=mono.wav:0"],
             "--in x=mono.wav:0: x takes 2 channels; give each its own: --in x:0=mono.wav:C",
         ),
-        (["--in", "x:2=mono.wav"], "--in x:2=mono.wav: mixer has no such input; its inputs are x, x:0, x:1"),
+        (
+            ["--in", "x:2=mono.wav"],
+            "mixer: --in x:2=mono.wav: unknown input 'x:2' (did you mean x:1?); choose one of x, x:0, x:1",
+        ),
         (["--in", "x:0=mono.wav"], "mixer: no source for input x:1; give --in x:1=SOURCE"),
         (["--in", "x=mono.wav", "--in", "x:1=mono.wav"], "--in x:1=mono.wav: x already takes mono.wav"),
         (["--in", "x:1=mono.wav", "--in", "x=mono.wav"], "--in x=mono.wav: x:1 already takes mono.wav"),
@@ -165,7 +168,7 @@ def test_the_report_names_channels_out_of_order() -> None:
             ["--in", "x:0=x.npy", "--in", "x:1=mono.wav"],
             "--in x:0=x.npy: an array has all channels; give --in x=x.",
         ),
-        (["three.wav", "--output", "y:3"], "no output is called 'y:3'; the outputs are y"),
+        (["three.wav", "--output", "y:3"], "unknown output 'y:3'; choose one of y"),
         (["three.wav", "out.npy", "--output", "y:0"], "out.npy: holds whole frames; give the output y"),
     ],
 )

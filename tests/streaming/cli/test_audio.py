@@ -106,7 +106,10 @@ def test_a_header_in_a_pipe_is_not_read_as_raw_samples() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["in.wav", "out.wav", "--subtype", "pcm_17"], "WAV has no encoding 'pcm_17'; it has pcm_16"),
+        (
+            ["in.wav", "out.wav", "--subtype", "pcm_17"],
+            "WAV: unknown encoding 'pcm_17' (did you mean pcm_16?); choose one of pcm_16",
+        ),
         (
             ["in.wav", "out.x", "--format", "csv"],
             "frames are written by suffix; call the file out.csv",

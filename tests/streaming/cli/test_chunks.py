@@ -177,7 +177,7 @@ def test_a_dim_of_streams_has_size_one() -> None:
             ["--initial", "cache=[1, 2]"],
             "initial value of cache: its shape is 2, the state's is 1,4; give that, or one",
         ),
-        (["--keep", "z"], "no wire is called 'z'; the outputs are y, cache_out"),
+        (["--keep", "z"], "unknown wire 'z'; choose one of y, cache_out"),
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )

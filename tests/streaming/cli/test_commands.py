@@ -375,7 +375,7 @@ def test_dump_prints_costs_as_table_and_json() -> None:
     [
         (["--stage", "pulsed", "--json"], "--json and --markdown go with --stage costs"),
         (["--stage", "costs", "--dot"], "omit --dot"),
-        (["--stage", "foo"], "--stage foo: choose one of load, typed"),
+        (["--stage", "foo"], "--stage: unknown stage 'foo'; choose one of load, typed"),
     ],
     ids=["--json", "--dot", "unknown stage"],
 )

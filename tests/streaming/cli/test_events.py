@@ -172,15 +172,17 @@ def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
+        pytest.param(
             ("--events", "vad"),
-            "--events vad: the kinds are segments, silero, fireredvad, triggers, ctc, argmax",
+            "--events: unknown detector 'vad'; choose one of segments, silero, "
+            "fireredvad, triggers, ctc, argmax",
+            id="unknown detector",
         ),
         (("--event", "threshold=1"), "--event threshold=1 needs --events, such as --events segments"),
         (("--events", "silero", "--event", "a"), "--event a: write a parameter as NAME=VALUE"),
         (
             ("--events", "silero", "--event", "onset=run"),
-            "silero: has no parameter 'onset'; its parameters are threshold, ",
+            "silero: unknown parameter 'onset'; choose one of threshold, ",
         ),
         (("--events", "segments", "--event", "threshold=x"), "threshold=x: must be a number"),
         (("--events", "segments", "--event", "column=1.5"), "column=1.5: must be an integer"),

@@ -104,7 +104,7 @@ def test_each_input_may_have_an_array(suffix: str) -> None:
     [
         (["a=a.npy", "b=b.npy"], "no source for input gain; give --in gain=SOURCE"),
         (["a=a.npy"], "no source for input b, gain; give --in b=SOURCE --in gain=SOURCE"),
-        (["a=a.npy", "c=b.npy"], "sum has no such input; its inputs are a, b, gain"),
+        (["a=a.npy", "c=b.npy"], "unknown input 'c'; choose one of a, b, gain"),
         (["a=none.npy", "b=b.npy"], "none.npy: no such file"),
     ],
     ids=["one missing", "two missing", "another name", "no file"],

@@ -109,12 +109,12 @@ BAD = {
     "a wrong key": (
         "hop = 8",
         "hopp = 8",
-        "stage 1 (stft): no parameter of stft is called hopp (did you mean hop?)",
+        "stage 1 (stft): unknown parameter 'hopp' (did you mean hop?)",
     ),
     "a wrong function": (
         "istft =",
         "istfft =",
-        "stage 3: no function is called istfft (did you mean istft?)",
+        "stage 3: unknown function 'istfft' (did you mean istft?)",
     ),
     "a wrong value": ("n_fft = 16", "n_fft = 1", "stage 1 (stft): stft: n_fft=1"),
     "a missing file": ("gain.onnx", "gone.onnx", "stage 2 (model): "),
@@ -137,11 +137,11 @@ BAD = {
         "rate = 16000",
         "stage 2 (model): made for 8000 Hz, and the recipe has 16000",
     ),
-    "a wire to nowhere": ('"gain.onnx"', '"gain.onnx"\nfrom = "spectre"', "no wire is called spectre"),
+    "a wire to nowhere": ('"gain.onnx"', '"gain.onnx"\nfrom = "spectre"', "unknown wire 'spectre'"),
     "an output to nowhere": (
         "rate = 8000",
         'rate = 8000\noutputs = ["sonud"]',
-        "the chain's outputs: no wire is called",
+        "the chain's outputs: unknown wire",
     ),
     "no TOML": ("rate = 8000", "rate = = 8000", "not valid TOML: "),
 }

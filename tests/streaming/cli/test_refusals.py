@@ -55,7 +55,7 @@ def test_a_model_without_a_stream_is_refused(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         pytest.param([], "2 symbols (C, T)", id="none"),
-        pytest.param(["--symbol", "Q"], "no input has a symbol Q", id="unknown"),
+        pytest.param(["--symbol", "Q"], "unknown symbol 'Q'", id="unknown"),
         pytest.param(["--input", "1,T"], "give a name and a shape", id="shape without a name"),
     ],
 )
@@ -124,7 +124,7 @@ def sounds(working_folder: None) -> None:
             "good.wav out.wav --channel 3",
             "channel 3: the audio has 1 channel, numbered from 0; give mix, each or 0\n",
         ),
-        ("good.wav out.wav --output z", "no output is called 'z'"),
+        ("good.wav out.wav --output z", "unknown output 'z'"),
         ("good.wav none/out.wav", "check the folder"),
     ],
 )
@@ -194,7 +194,7 @@ def test_a_state_of_no_input_is_named_before_its_sizes() -> None:
         "sizes.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"x": ["B", "T", "F"]}, {"y": ["B", "T", "F"]}
     )
     message = refusal("convert", model, "--state", "a=b")
-    assert "state a=b: no input is called a; inputs are x" in message
+    assert "state a=b: unknown input 'a'; choose one of x" in message
 
 
 def test_a_file_of_python_without_a_name_is_refused() -> None:

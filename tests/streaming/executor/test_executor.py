@@ -238,7 +238,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
     [
         (
             {"policy": "hope"},
-            "no policy is called 'hope'; the policies are wait, drop_oldest, silence_then_catch_up, abort",
+            "unknown policy 'hope'; choose one of wait, drop_oldest, silence_then_catch_up, abort",
         ),
         ({"depth": 0}, "depth 0: give 1 or more"),
         ({"policy": "abort"}, "policy abort: give deadline_s, or rate_hz"),

@@ -198,12 +198,12 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -
         pytest.param(lambda folder: 3, "int is not a sink", id="no sink"),
         pytest.param(
             lambda folder: PcmSink(ByteSink(), "s16", "same:2"),
-            "no output is called 'same:2'",
+            "unknown output 'same:2'",
             id="no channel",
         ),
         pytest.param(
             lambda folder: FramesFileSink(folder / "z.npy", "z"),
-            "no output is called 'z'; the outputs are same, third",
+            "unknown output 'z'; choose one of same, third",
             id="no such output",
         ),
     ],

@@ -50,8 +50,8 @@ def test_addresses_are_urls() -> None:
     ("text", "message"),
     [
         ("fleet = 3", "fleet = 3 must be a table"),
-        ("[fleet]\nworkers = 3", "[fleet]: no key is called workers (did you mean min_workers?)"),
-        ("[fleet]\nserver = 3", "no key is called server"),
+        ("[fleet]\nworkers = 3", "[fleet]: unknown key 'workers' (did you mean min_workers?)"),
+        ("[fleet]\nserver = 3", "unknown key 'server'"),
         ("[fleet]\nmin_workers = 2.5", "must be an integer"),
         ("[fleet]\nmin_workers = true", "must be an integer"),
         ("[fleet]\nload = '1'", "must be a number"),

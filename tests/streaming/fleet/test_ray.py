@@ -206,10 +206,10 @@ def test_the_command_shows_and_drains(cluster: Any) -> None:
     assert json.loads(process.stdout)["versions"]["1"]["wanted"] == 3
     process = run_fleet_command("drain", "10.9.9.9", "--address", machines.address)
     assert process.returncode == 2
-    assert "no worker or machine is called '10.9.9.9'" in process.stderr
+    assert "unknown worker or machine '10.9.9.9'" in process.stderr
     process = run_fleet_command("status", "--address", machines.address, "--name", "other")
     assert process.returncode == 2
-    assert "no fleet is called 'other'" in process.stderr
+    assert "this cluster has no fleet 'other'" in process.stderr
     with pytest.raises(InputError, match="another version"):
         fleet.deploy(Deployment("1"))
 

@@ -56,7 +56,7 @@ def test_a_device_is_chosen_by_name_or_number(
     kind: DeviceKind, expected: str | int | None, index: int | None
 ) -> None:
     if index is None:
-        with pytest.raises(InputError, match=r"no device is called|may be any of|has no output"):
+        with pytest.raises(InputError, match=r"unknown device|may be any of|has no output"):
             choose_device(DEVICES, kind, expected)
     else:
         assert choose_device(DEVICES, kind, expected).index == index

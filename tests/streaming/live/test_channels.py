@@ -198,7 +198,7 @@ def test_a_file_gets_all_channels(channels: int, tmp_path: Path) -> None:
         ("", 2, 2, "y:2", "output 'y:2' cannot be played: of graph y, y:0, y:1 is sound at the rate of its"),
         ("x=desk:1", 2, 2, None, "x=desk:1: x takes 2 channels; give the device alone, or the channel"),
         ("x:0=desk:1", 2, 2, None, "desk: no channel is given for x:1: give one for each input"),
-        ("z=desk", 2, 2, None, "has no audio input 'z'; its audio inputs are x, x:0, x:1"),
+        ("z=desk", 2, 2, None, "unknown audio input 'z'; choose one of x, x:0, x:1"),
     ],
 )
 def test_channels_that_do_not_fit_are_refused(

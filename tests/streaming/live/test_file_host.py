@@ -317,7 +317,7 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path: Path) -> None
     ("source", "options", "message"),
     [
         ("no.wav", {}, r"no\.wav: no such file"),
-        ("in.wav", {"target": Path("out.txt")}, r"no audio format is called '\.txt'"),
+        ("in.wav", {"target": Path("out.txt")}, r"unknown audio format '\.txt'"),
         ("in.wav", {"target": Path("in.wav")}, r"in\.wav: is the input; write to another file"),
         ("in.wav", {"pace": 0.0}, "a pace of 0.0: give a positive number, or None"),
         ("in.wav", {"pace": float("nan")}, "a pace of nan"),

@@ -283,14 +283,14 @@ def test_invalid_recorder_arguments_are_refused(paths: tuple[Path, Path], tmp_pa
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"
         ):
             live.record(*paths)
-        with pytest.raises(InputError, match=r"no audio format is called '\.txt'"):
+        with pytest.raises(InputError, match=r"unknown audio format '\.txt'"):
             live.record(tmp_path / "heard.txt")
         with pytest.raises(InputError, match="cannot be written"):
             live.record(Path("/no/such/folder/heard.wav"))
     with (
         assert_nothing_left(),
         runs(cached_program()) as (_, live),
-        pytest.raises(InputError, match="no audio format"),
+        pytest.raises(InputError, match="unknown audio format"),
     ):
         live.record(paths[0], tmp_path / "played.txt")
     assert not list(tmp_path.iterdir()), "nothing is left"

@@ -180,7 +180,7 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
             PAIR,
             (Route("ear", "", 0),),
             {},
-            "has no audio input 'ear'; its audio inputs are mic, far",
+            "unknown audio input 'ear' (did you mean far?); choose one of mic, far",
             id="no such input",
         ),
         pytest.param(PAIR, (), {"channels": Channels(each=True)}, "each of one channel", id="each channel"),

@@ -75,7 +75,10 @@ def test_flush_completes_the_length_and_resets() -> None:
     [
         ((0, 16000), "must be positive, got 0 Hz"),
         ((100, 48000), "differ by more than a factor of 256"),
-        ((48000, 16000, 1, "sinc_best"), "'sinc_best': choose one of low, medium, high, best"),
+        (
+            (48000, 16000, 1, "sinc_best"),
+            "'sinc_best' .did you mean best.*; choose one of low, medium, high, best",
+        ),
     ],
 )
 def test_bad_rates_and_qualities_are_refused(arguments: tuple[Any, ...], message: str) -> None:

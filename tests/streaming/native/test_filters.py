@@ -67,7 +67,7 @@ def test_resamplers_of_the_same_rates_share_a_filter() -> None:
     [
         ((0, 16000, "low"), "must be positive, got 0 Hz"),
         ((100, 48000, "low"), "differ by more than a factor of 256"),
-        ((48000, 16000, "highest"), "'highest': choose one of low, medium, high, best"),
+        ((48000, 16000, "highest"), "'highest' .did you mean high.*; choose one of low, medium, high, best"),
     ],
 )
 def test_invalid_filter_arguments_are_refused(arguments: tuple[int, int, str], message: str) -> None:

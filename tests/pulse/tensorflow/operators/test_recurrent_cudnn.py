@@ -111,7 +111,7 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     [
         (
             {"rnn_mode": "qrnn"},
-            "rnn_mode 'qrnn' is not supported; choose one of gru, lstm, rnn_tanh, rnn_relu",
+            "unknown rnn_mode 'qrnn'; choose one of gru, lstm, rnn_tanh, rnn_relu",
         ),
         ({"input_mode": "skip_input"}, "input_mode skip_input is not supported"),
         ({"num_proj": 2}, r"projections \(num_proj\) are not supported"),

@@ -95,7 +95,7 @@ def test_captured_variables_are_found_by_their_objects(tmp_path: Path) -> None:
 
 
 def test_an_object_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match="no tensor is called 'elsewhere'; the checkpoint belongs to another"):
+    with pytest.raises(LoadError, match="has no tensor 'elsewhere'; the checkpoint belongs to another"):
         pulse.load(with_objects(tmp_path / "model", "elsewhere"))
 
 
@@ -214,5 +214,5 @@ def test_keys_share_their_beginnings(tmp_path: Path) -> None:
     assert checkpoint.keys() == sorted(tensors)
     for key, value in tensors.items():
         assert np.array_equal(checkpoint.tensor(key), value)
-    with pytest.raises(LoadError, match="no tensor is called 'w'"):
+    with pytest.raises(LoadError, match="has no tensor 'w'"):
         checkpoint.tensor("w")
