@@ -1,6 +1,6 @@
 """Elementwise functions, normalisations, dense and recurrent layers, and operators that move elements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -169,6 +169,7 @@ def Softmin(axis: int = -1, name: str = "") -> GraphView:
 
 def _recurrent(
     op_type: str,
+    attributes: Mapping[str, Any],
     in_channels: int,
     hidden_channels: int,
     name: str = "",
@@ -181,7 +182,6 @@ def _recurrent(
     recurrence: Any = None,
     bias: Any = None,
     seed: int = 0,
-    linear_before_reset: bool | None = None,
 ) -> Node:
     location = f"{name or op_type.lower()} ({op_type})"
     require_name("direction", direction, ("forward", "reverse", "bidirectional"), InputError, location)
@@ -202,12 +202,12 @@ def _recurrent(
         hidden_size=hidden_channels,
         direction=direction,
         layout=int(batch_first),
-        linear_before_reset=linear_before_reset,
+        **attributes,
     )
 
 
 RNN = operator_function(
-    partial(_recurrent, "RNN"),
+    partial(_recurrent, "RNN", {}),
     "RNN",
     """Elman's recurrent layer, h[t] = tanh(w x[t] + r h[t-1] + b), of x [T, N, in] -> y [T, D, N, hidden].
 
@@ -220,16 +220,44 @@ RNN = operator_function(
     """,
 )
 LSTM = operator_function(
-    partial(_recurrent, "LSTM"), "LSTM", "A long short-term memory; its parameters are those of ``RNN``."
+    partial(_recurrent, "LSTM", {}), "LSTM", "A long short-term memory; its parameters are those of ``RNN``."
 )
-GRU = operator_function(
-    partial(_recurrent, "GRU", linear_before_reset=True),
-    "GRU",
+
+
+def GRU(
+    in_channels: int,
+    hidden_channels: int,
+    name: str = "",
+    *,
+    linear_before_reset: bool = True,
+    no_bias: bool = False,
+    direction: str = "forward",
+    batch_first: bool = False,
+    states: bool = False,
+    weight: Any = None,
+    recurrence: Any = None,
+    bias: Any = None,
+    seed: int = 0,
+) -> Node:
     """A gated recurrent unit; its parameters are those of ``RNN``.
 
     linear_before_reset  the reset gate follows the product with the state, as in PyTorch
-    """,
-)
+    """
+    return _recurrent(
+        "GRU",
+        {"linear_before_reset": int(linear_before_reset)},
+        in_channels,
+        hidden_channels,
+        name,
+        no_bias=no_bias,
+        direction=direction,
+        batch_first=batch_first,
+        states=states,
+        weight=weight,
+        recurrence=recurrence,
+        bias=bias,
+        seed=seed,
+    )
 
 
 # operators that move elements
@@ -242,9 +270,18 @@ def Concat(nb_inputs: int, axis: int, name: str = "") -> Node:
     return make_node("Concat", [f"x{index}" for index in range(nb_inputs)], name, axis=axis)
 
 
+def _numbers(label: str, values: Sequence[int], location: str) -> tuple[str, Any]:
+    try:
+        array = np.array([int(value) for value in values], np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{location}: {label} must be integers, not {values!r}") from None
+    return label, array
+
+
 def Split(sizes: Sequence[int], axis: int, name: str = "") -> Node:
     """Parts of these sizes along an axis, an output for each."""
-    return make_node("Split", ["x", ("sizes", sizes)], name, np.size(sizes), axis=axis)
+    location = f"{name or 'split'} (Split)"
+    return make_node("Split", ["x", _numbers("sizes", sizes, location)], name, len(sizes), axis=axis)
 
 
 def Slice(
@@ -255,6 +292,7 @@ def Slice(
     name: str = "",
 ) -> Node:
     """Positions start .. end - 1 of each of the axes; numbers below 0 count from the end."""
+    location = f"{name or 'slice'} (Slice)"
     parameters = {
         "starts": starts,
         "ends": ends,
@@ -262,10 +300,10 @@ def Slice(
         "steps": [1] * len(axes) if steps is None else steps,
     }
     if len({len(values) for values in parameters.values()}) != 1:
-        raise InputError(
-            f"{name or 'slice'} (Slice): starts, ends, axes and steps need one number for each axis"
-        )
-    return make_node("Slice", ["x", *parameters.items()], name)
+        raise InputError(f"{location}: starts, ends, axes and steps need one number for each axis")
+    return make_node(
+        "Slice", ["x", *(_numbers(label, values, location) for label, values in parameters.items())], name
+    )
 
 
 def Transpose(output_dims_order: Sequence[int], name: str = "") -> Node:
@@ -275,17 +313,17 @@ def Transpose(output_dims_order: Sequence[int], name: str = "") -> Node:
 
 def Reshape(shape: Sequence[int], name: str = "") -> Node:
     """The elements in another shape; 0 keeps a size, -1 (once) is the remaining size."""
-    return make_node("Reshape", ["x", ("shape", shape)], name)
+    return make_node("Reshape", ["x", _numbers("shape", shape, f"{name or 'reshape'} (Reshape)")], name)
 
 
 def Unsqueeze(axes: Sequence[int], name: str = "") -> Node:
     """New axes of size 1."""
-    return make_node("Unsqueeze", ["x", ("axes", axes)], name)
+    return make_node("Unsqueeze", ["x", _numbers("axes", axes, f"{name or 'unsqueeze'} (Unsqueeze)")], name)
 
 
 def Squeeze(axes: Sequence[int], name: str = "") -> Node:
     """Remove axes of size 1."""
-    return make_node("Squeeze", ["x", ("axes", axes)], name)
+    return make_node("Squeeze", ["x", _numbers("axes", axes, f"{name or 'squeeze'} (Squeeze)")], name)
 
 
 def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str = "constant") -> Node:
@@ -293,14 +331,21 @@ def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str =
 
     mode   ``constant`` (zeros), ``edge`` or ``reflect``
     """
+    location = f"{name or 'pad'} (Pad)"
     if len(pads) != 2 * len(axes):
         raise InputError(
-            f"{name or 'pad'} (Pad): {count_of(len(pads), 'pad')} for "
-            f"{count_of(len(axes), 'axis', 'axes')}; give two for each"
+            f"{location}: {count_of(len(pads), 'pad')} for {count_of(len(axes), 'axis', 'axes')}; give two for each"
         )
-    return make_node("Pad", ["x", ("pads", pads), None, ("axes", axes)], name, mode=mode)
+    inputs: list[OperatorInput] = [
+        "x",
+        _numbers("pads", pads, location),
+        None,
+        _numbers("axes", axes, location),
+    ]
+    return make_node("Pad", inputs, name, mode=mode)
 
 
 def ReduceMean(axes: Sequence[int], name: str = "", *, keepdims: bool = True) -> Node:
     """The mean over axes."""
-    return make_node("ReduceMean", ["x", ("axes", axes)], name, keepdims=int(keepdims))
+    location = f"{name or 'reducemean'} (ReduceMean)"
+    return make_node("ReduceMean", ["x", _numbers("axes", axes, location)], name, keepdims=int(keepdims))

@@ -23,9 +23,8 @@ from pulse.support.wording import count_of
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire as add_op
 
-OperatorInput: TypeAlias = "str | tuple[str, Array | Sequence[int]] | None"
+OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 """An input of an operator: the name of data, the name and value of a parameter, or omitted."""
-_Operand: TypeAlias = "str | tuple[str, Array] | None"
 Parameters = ParamSpec("Parameters")
 
 
@@ -39,38 +38,23 @@ def make_node(
 ) -> Node:
     """Return a node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
     node_name = name or op_type.lower()
-    location = f"{node_name} ({op_type})"
-    onnx_attributes = check_attributes(domain, op_type, attributes, location)
-    operands = [_with_array(operand, location) for operand in inputs]
-    while operands and operands[-1] is None:
-        operands.pop()
-    numbers = iter(range(len(operands)))
+    onnx_attributes = check_attributes(domain, op_type, attributes, f"{node_name} ({op_type})")
+    while inputs and inputs[-1] is None:
+        inputs = inputs[:-1]
+    numbers = iter(range(len(inputs)))
     op = OnnxOp(
         op_type,
         "" if domain in DEFAULT_DOMAINS else domain,
         OPSET if domain in DEFAULT_DOMAINS else 1,
         "",
         onnx_attributes,
-        tuple(None if operand is None else next(numbers) for operand in operands),
+        tuple(None if operand is None else next(numbers) for operand in inputs),
         tuple(f"{node_name}.{slot}" if slot else node_name for slot in range(outputs)),
     )
-    return new_node(op, operands, node_name, outputs)
+    return new_node(op, inputs, node_name, outputs)
 
 
-def _with_array(operand: OperatorInput, location: str) -> _Operand:
-    """Return an input, with its integers as an array if it is a parameter of integers."""
-    if not isinstance(operand, tuple):
-        return operand
-    name, values = operand
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        return name, values
-    try:
-        return name, np.array([int(value) for value in values], np.int64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{location}: {name} must be integers, not {values!r}") from None
-
-
-def new_node(op: InferenceOp, inputs: Sequence[_Operand], name: str, outputs: int) -> Node:
+def new_node(op: InferenceOp, inputs: Sequence[OperatorInput], name: str, outputs: int) -> Node:
     """Return a node in its own graph: open inputs for data, constants for parameters."""
     drawing = Drawing()
     outlets = [
