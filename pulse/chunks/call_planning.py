@@ -15,7 +15,7 @@ from pulse.facts import TypedFact, shape_text
 from pulse.support.wording import count_of, spell
 from pulse.typed import TypedNetwork, Variable
 
-MAX_DELAY_CALLS = 1 << 13
+MAX_DELAY_CALLS = 1 << 16
 """Maximum number of calls whose output is dropped; more are refused, since a proof runs them in each of its streams."""
 GROWING_CACHES = (
     "a cache that grows with each call is not supported; export the model with a cache of constant length: a window of "

@@ -82,9 +82,6 @@ class DetectorChoice:
         values = {
             name: _value(name, text, parameters[name].annotation) for name, text in self.settings.items()
         }
-        if values.get("threshold", 0) > 1:
-            setting = spell("event", f"threshold={self.settings['threshold']}")
-            raise InputError(f"{setting}: no probability is above 1; give a number from 0 to 1")
         return lambda clock: make(clock, **values)
 
     def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:

@@ -71,7 +71,7 @@ def site() -> dict[Path, SitePage]:
         ".",
         str(SITE),
     ]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
     assert process.returncode == 0, process.stderr
     return {path: SitePage(path) for path in sorted(SITE.rglob("*.html"))}
 

@@ -48,7 +48,6 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
 
 def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights come from the file in which they are kept."""
-    pytest.importorskip("onnxscript", reason="the older exporter runs such a module as it is")
     monkeypatch.setattr("pulse.torch.preservation.MIN_MAPPED_BYTES", 1)
     monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)
 

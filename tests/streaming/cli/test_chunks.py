@@ -163,7 +163,7 @@ def test_a_dim_of_streams_has_size_one() -> None:
         (["--axis", "x=7"], "--axis x=7: x has the shape 1,8; give one of its axes, counted from 0"),
         (
             ["--delay", "y=5000000"],
-            "--delay y=5000000: each call makes 8 frames, and a delay has at most 8,192",
+            "--delay y=5000000: each call makes 8 frames, and a delay has at most 65,536",
         ),
         (["--axis", "x=1", "--axis", "x=2"], "--axis 'x=2': x is given twice"),
         (["--state", "cache"], "--state 'cache': give a name and an output, such as h=hn, or none"),

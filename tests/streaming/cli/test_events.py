@@ -197,10 +197,6 @@ def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
             "off_threshold=2: must not be above threshold=0.5",
         ),
         (
-            ("--events", "triggers", "--event", "threshold=3"),
-            "--event threshold=3: no probability is above 1; give a number from 0 to 1",
-        ),
-        (
             ("--events", "segments", "--event", "column=0", "--event", "column=1"),
             "--event column=1: column is given twice",
         ),
