@@ -14,7 +14,7 @@ choose_infra = chooser(
 )
 
 
-class InfraChoiceRow(Instruction):
+class InfraChooserRow(Instruction):
     """``y = choose(code, a, b, 2, 3)``."""
 
     a: Operand = reads("f32", 16)
@@ -24,7 +24,7 @@ class InfraChoiceRow(Instruction):
 
 
 @kernel
-def infra_choice(row: InfraChoiceRow) -> None:
+def infra_chooser(row: InfraChooserRow) -> None:
     a, b, y, code = row.a, row.b, row.y, row.code
     vstore(y, 0, choose_infra(code, vload(a, 0), vload(b, 0), 2.0, 3.0))
 
@@ -33,5 +33,5 @@ def infra_choice(row: InfraChoiceRow) -> None:
 def test_numbers_outside_the_table_choose_the_last_function(code: int) -> None:
     a, b = np.arange(-8, 8, dtype=np.float32), np.linspace(1, 2, 16, dtype=np.float32)
     expected = (np.maximum(a, 0), a * b, 2 * a + 3)[code if 0 <= code < 2 else 2]
-    for after in run_both(InfraChoiceRow(a=a, b=b, y=np.zeros(16, np.float32), code=code)):
+    for after in run_both(InfraChooserRow(a=a, b=b, y=np.zeros(16, np.float32), code=code)):
         np.testing.assert_array_equal(after["y"], expected)
