@@ -79,14 +79,18 @@ class Filter:
         return self.table.shape[1]
 
 
-def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
-    """Raise InputError if rates are not positive or more than ``MAX_RATIO`` times apart."""
+def require_quality(rate_in_hz: int, rate_out_hz: int, quality: str) -> Quality:
+    """Return the quality of this name.
+
+    Raises InputError: it is unknown, or the rates are not positive or more than ``MAX_RATIO`` times apart
+    """
     if min(rate_in_hz, rate_out_hz) < 1:
         raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
     if max(rate_in_hz, rate_out_hz) > MAX_RATIO * min(rate_in_hz, rate_out_hz):
         raise InputError(
             f"{rate_in_hz} Hz and {rate_out_hz} Hz differ by more than a factor of {MAX_RATIO}; choose closer rates"
         )
+    return QUALITIES[require_name("resampling quality", quality, QUALITIES, InputError)]
 
 
 @lru_cache(maxsize=16)
@@ -94,14 +98,13 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str, tunable: bool = True
     """Return the filter for two rates; resamplers of the same rates share it.
 
     tunable  whether the ratio may change; if not, a row for each position of an output is enough
-    Raises   InputError: an unknown quality, or rates that ``require_rates`` refuses
+    Raises   InputError: an unknown quality, or rates that ``require_quality`` refuses
     Source   J. F. Kaiser, Nonrecursive digital filter design using the I0-sinh window function, 1974
 
     Coefficients between rows are interpolated linearly. This adds images of a tone at multiples of ``phases`` times
     the lower rate, each at least ``(2 * phases)**2`` times smaller than the tone: below the stop band.
     """
-    require_rates(rate_in_hz, rate_out_hz)
-    settings = QUALITIES[require_name("resampling quality", quality, QUALITIES, InputError)]
+    settings = require_quality(rate_in_hz, rate_out_hz, quality)
     frames = max(rate_in_hz / rate_out_hz, 1.0)  # input frames for one of the lower rate
     half = int(np.ceil(settings.half_frames * frames))
     taps = -(-2 * half // LANES) * LANES

@@ -6,6 +6,8 @@ Output k belongs exactly to the input time ``k * rate_in / rate_out``: positions
 ``produce`` and ``tune`` are for compiled code, on one thread.
 """
 
+from math import gcd
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -139,19 +141,48 @@ def filter_at(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float
 
 
 @exact_device
+def filter_by_row(frames: Pointer, row: Pointer, taps: int) -> np.float32:
+    """Return the products of frames with one row of a filter, summed as in ``filter_at``."""
+    total, last = vzero(), vzero()
+    half = taps // (2 * LANES) * LANES
+    for j in range(0, half, LANES):
+        total = vfma(vload(frames, j), vload(row, j), total)
+        last = vfma(vload(frames, taps - LANES - j), vload(row, taps - LANES - j), last)
+    if 2 * half < taps:
+        total = vfma(vload(frames, half), vload(row, half), total)
+    return vsum(total + last)
+
+
+@exact_device
 def write_outputs(
-    state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
+    state: ResamplerState,
+    history: Pointer,
+    table: Pointer,
+    target: Pointer,
+    step: int,
+    count: int,
+    interpolated: bool,
 ) -> int:
-    """Write outputs from the history, as ``produce`` does; return how many."""
+    """Write outputs from the history, as ``produce`` does; return how many.
+
+    If they are not interpolated, each position of an output must have its own row. That takes half the products, and
+    one infinite sample becomes NaN only under the zeros that pad a row.
+    """
     produced = min(count, ready_outputs(state))
     taps, unit, fraction, first = state.taps, state.unit, state.fraction, state.first
     frames = state.step // unit
     rest = state.step - frames * unit
     rows = state.phases / unit
+    units_of_row = unit // state.phases
     for k in range(produced):
-        position = fraction * rows
-        row = int(position)
-        target[k * step] = filter_at(history + first, table + row * taps, taps, np.float32(position - row))
+        if interpolated:
+            position = fraction * rows
+            row = int(position)
+            target[k * step] = filter_at(
+                history + first, table + row * taps, taps, np.float32(position - row)
+            )
+        else:
+            target[k * step] = filter_by_row(history + first, table + fraction // units_of_row * taps, taps)
         first += frames
         fraction += rest
         if fraction >= unit:
@@ -174,7 +205,7 @@ def feed(state: ResamplerState, source: Pointer, step: int, count: int) -> int:
 @device
 def produce(state: ResamplerState, target: Pointer, step: int, count: int) -> int:
     """Write the ready outputs, up to ``count``, ``step`` elements apart; return how many."""
-    return write_outputs(state, floats_at(state.history), floats_at(state.table), target, step, count)
+    return write_outputs(state, floats_at(state.history), floats_at(state.table), target, step, count, True)
 
 
 @entry("resample.convert", 5)
@@ -190,13 +221,28 @@ def convert(address, source_address, count, target_address, outputs_wanted):
     restore_denormals(mode)
 
 
+@entry("resample.convert_by_rows", 5)
+def convert_by_rows(address, source_address, count, target_address, outputs_wanted):
+    """Do the same as ``convert`` without interpolation."""
+    state, source, target = resampler_at(address), floats_at(source_address), floats_at(target_address)
+    history, table = floats_at(state.history), floats_at(state.table)
+    mode, produced = flush_denormals(), 0
+    while count > 0:
+        taken = append_samples(state, history, source, 1, count)
+        source = source + taken
+        count -= taken
+        missing = outputs_wanted - produced
+        produced += write_outputs(state, history, table, target + produced, 1, missing, False)
+    restore_denormals(mode)
+
+
 class NativeResampler(NotCopyable, reason="it holds addresses of this process; make another one"):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples per second
     quality                  one of ``QUALITIES``, which lists the delay and stop band of each
     largest_block            the most frames that compiled code feeds at a time
-    tunable                  whether the ratio may be tuned
+    tunable                  whether the ratio may be tuned; if not, the filter may have fewer rows
     Raises                   InputError: rates more than 256 times apart, an unknown quality, blocks too large
 
     delay_frames  the delay in input frames: half of the filter. Output k is ready after
@@ -214,6 +260,7 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
     ) -> None:
         self.filter = design(rate_in_hz, rate_out_hz, quality, tunable)
         self.rate_in_hz, self.rate_out_hz, self.quality = rate_in_hz, rate_out_hz, quality
+        self.tunable = tunable
         self.delay_frames = self.filter.half_frames
         unit, window = rate_out_hz << UNIT_BITS, self.filter.taps + largest_block
         max_block = (1 << 62) // unit - self.filter.taps
@@ -227,6 +274,10 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
         self.state.unit, self.state.window = unit, window
         self.state.taps, self.state.phases = self.filter.taps, self.filter.phases
         self.state.table, self.state.history = self.filter.table.ctypes.data, self.history.ctypes.data
+        common_hz = gcd(rate_in_hz, rate_out_hz)
+        self._position_units = common_hz << UNIT_BITS  # all positions are multiples, unless tuned
+        has_all_rows = not tunable and self.filter.phases == rate_out_hz // common_hz
+        self._convert = convert_by_rows if has_all_rows else convert
         self.reset()
 
     @property
@@ -236,11 +287,16 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
 
     @property
     def tuning_ppm(self) -> float:
-        """The increase of the distance of outputs over the nominal one, in ppm; -5000 to 5000."""
+        """The increase of the distance of outputs over the nominal one, in ppm; -5000 to 5000.
+
+        Setting it raises InputError: it is too large, or the resampler is not tunable
+        """
         return (self.state.step / self.state.nominal - 1) * 1e6
 
     @tuning_ppm.setter
     def tuning_ppm(self, ppm: float) -> None:
+        if not self.tunable:
+            raise InputError("this resampler has a fixed ratio: make one with tunable=True")
         if not abs(ppm) <= 1e6 / INVERSE_MAX_TUNING:
             raise InputError(f"a resampler is tuned by at most {1e6 / INVERSE_MAX_TUNING:g} ppm, got {ppm}")
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
@@ -269,6 +325,10 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
         fits = len(content) % FLOAT_BYTES == 0 and frames <= state.window and fraction < state.unit
         if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > max_change:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")
+        if not self.tunable and (step != state.nominal or fraction % self._position_units):
+            raise InputError(
+                "the snapshot belongs to a resampler that was tuned: restore it in one with tunable=True"
+            )
         self._changing = True
         self.history[:frames] = np.frombuffer(content, np.float32)
         state.first, state.end, state.fraction, state.step = 0, frames, fraction, step
@@ -289,7 +349,9 @@ class NativeResampler(NotCopyable, reason="it holds addresses of this process; m
         self._require_whole()
         try:
             self._changing = True
-            convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))
+            self._convert.call(
+                self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target)
+            )
             self._changing = False
             return target
         except BaseException:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
+from pulse.jit.entries import Entry
 from pulse.jit.language.address import floats_at
 from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
@@ -32,9 +33,13 @@ from tests.pulse.jit.assembly import assert_only_known_calls, host, llvm_code, l
 register_with_numba()  # of what the functions below call
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
+ODD_RATES = [(44101, 16000), (16000, 44101)]
+"""Without tuning, too, their filters have fewer rows than outputs have positions."""
 MIN_SIGNAL_TO_ERROR_DB = {"low": 70, "medium": 90, "high": 120, "best": 140}
 """The lowest signal-to-error ratio of a tone in the pass band, in dB."""
 PASSED = {"low": 0.71, "medium": 0.81, "high": 0.91, "best": 0.93}
+FIXED_PASS_DB, FIXED_STOP_DB = 141, 143
+"""The same for ``best`` with a row for each position, and its stop band, which rounding to f32 limits."""
 
 
 def tone(part: float, rate_in: int, rate_out: int, times_s: Array) -> Array:
@@ -86,34 +91,51 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
     return consumed
 
 
-@pytest.mark.parametrize("quality", MIN_SIGNAL_TO_ERROR_DB)
-@pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in: int, rate_out: int, quality: str) -> None:
-    resampler = NativeResampler(rate_in, rate_out, quality)
+@pytest.mark.parametrize(
+    ("quality", "tunable", "min_db"),
+    [*((name, True, db) for name, db in MIN_SIGNAL_TO_ERROR_DB.items()), ("best", False, FIXED_PASS_DB)],
+)
+@pytest.mark.parametrize(("rate_in", "rate_out"), [*RATES, *ODD_RATES])
+def test_a_tone_is_the_ideal_one_and_stays_where_it_is(
+    rate_in: int, rate_out: int, quality: str, tunable: bool, min_db: int
+) -> None:
+    resampler = NativeResampler(rate_in, rate_out, quality, tunable=tunable)
+    if (rate_in, rate_out) in ODD_RATES:
+        min_db = MIN_SIGNAL_TO_ERROR_DB[quality]
     for part in (0.01, 0.2, 0.5, PASSED[quality]):
         resampler.reset()
         output = resampler.process(sound_of(part, rate_in, rate_out))
         ideal = tone(part, rate_in, rate_out, np.arange(len(output)) / rate_out)
-        assert signal_to_error_db(output, ideal) > MIN_SIGNAL_TO_ERROR_DB[quality]
+        assert signal_to_error_db(output, ideal) > min_db
 
 
-@pytest.mark.parametrize("quality", MIN_SIGNAL_TO_ERROR_DB)
 @pytest.mark.parametrize(
-    ("rate_in", "rate_out"), [(48000, 16000), (48000, 44100), (44100, 16000), (48000, 8000)]
+    ("quality", "tunable", "min_db"),
+    [*((name, True, db) for name, db in MIN_SIGNAL_TO_ERROR_DB.items()), ("best", False, FIXED_STOP_DB)],
 )
-def test_nothing_above_the_cutoff_is_folded_back(rate_in: int, rate_out: int, quality: str) -> None:
-    resampler = NativeResampler(rate_in, rate_out, quality)
+@pytest.mark.parametrize(
+    ("rate_in", "rate_out"), [(48000, 16000), (48000, 44100), (44100, 16000), (48000, 8000), (44101, 16000)]
+)
+def test_nothing_above_the_cutoff_is_folded_back(
+    rate_in: int, rate_out: int, quality: str, tunable: bool, min_db: int
+) -> None:
+    resampler = NativeResampler(rate_in, rate_out, quality, tunable=tunable)
     for part in np.linspace(1.001, 0.99 * rate_in / rate_out, 12):
         resampler.reset()
         output = resampler.process(sound_of(part, rate_in, rate_out))
         middle = output[len(output) // 5 : -len(output) // 5].astype(np.float64)
-        assert 10 * np.log10(2 * np.mean(middle**2)) < -MIN_SIGNAL_TO_ERROR_DB[quality]
+        assert 10 * np.log10(2 * np.mean(middle**2)) < -min_db
 
 
-@pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_outputs_agree_with_those_of_samplerate(rate_in: int, rate_out: int) -> None:
+@pytest.mark.parametrize(
+    ("quality", "tunable"), [("high", True), ("best", False)], ids=["high, tunable", "best, fixed"]
+)
+@pytest.mark.parametrize(("rate_in", "rate_out"), [*RATES, *ODD_RATES])
+def test_outputs_agree_with_those_of_samplerate(
+    rate_in: int, rate_out: int, quality: str, tunable: bool
+) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
-    output = NativeResampler(rate_in, rate_out, "high").process(x)
+    output = NativeResampler(rate_in, rate_out, quality, tunable=tunable).process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
     assert signal_to_error_db(output, reference.astype(np.float64)) > 110
 
@@ -125,14 +147,17 @@ def test_outputs_agree_with_those_of_samplerate(rate_in: int, rate_out: int) -> 
     st.integers(1, 700),
     st.integers(0, 3000),
     st.lists(st.integers(0, 3000), max_size=8),
-    st.integers(-5000, 5000),
+    st.none() | st.integers(-5000, 5000),
 )
 def test_any_split_gives_the_same_bits(
-    rates: tuple[int, int], quality: str, largest: int, length: int, at: list[int], ppm: int
+    rates: tuple[int, int], quality: str, largest: int, length: int, at: list[int], ppm: int | None
 ) -> None:
-    x = normal_noise(length, seed=length)
-    whole, pieces = (NativeResampler(*rates, quality, largest_block=size) for size in (4096, largest))
-    whole.tuning_ppm = pieces.tuning_ppm = ppm
+    x, tunable = normal_noise(length, seed=length), ppm is not None
+    whole, pieces = (
+        NativeResampler(*rates, quality, largest_block=size, tunable=tunable) for size in (4096, largest)
+    )
+    if ppm is not None:
+        whole.tuning_ppm = pieces.tuning_ppm = ppm
     expected = whole.process(x)
     np.testing.assert_array_equal(cut(pieces, x, [min(place, length) for place in at]), expected)
     pieces.reset()
@@ -249,22 +274,24 @@ def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
     assert frame * state.unit + state.fraction == produced * state.step
 
 
-def test_the_resampler_as_python_stays_in_its_memory() -> None:
+@pytest.mark.parametrize("tunable", [True, False])
+def test_the_resampler_as_python_stays_in_its_memory(tunable: bool) -> None:
     """The functions run as plain Python, where an access out of bounds is an IndexError."""
     x = normal_noise(150)
-    expected = NativeResampler(44100, 48000, "low").process(x)
+    expected = NativeResampler(44100, 48000, "medium", tunable=tunable).process(x)
     resampler, output = (
-        NativeResampler(44100, 48000, "low", largest_block=20),
+        NativeResampler(44100, 48000, "medium", largest_block=20, tunable=tunable),
         np.empty(len(expected), np.float32),
     )
     state = resampler.state
     history, table, source, target = (
         Pointer(memory.reshape(-1), 0) for memory in (resampler.history, resampler.filter.table, x, output)
     )
+    assert state.phases == (256 if tunable else 160)  # of 160 positions
     fed = produced = 0
     while fed < len(x):
         fed += resample.append_samples(state, history, source + fed, 1, min(13, len(x) - fed))
-        produced += resample.write_outputs(state, history, table, target + produced, 1, 40)
+        produced += resample.write_outputs(state, history, table, target + produced, 1, 40, tunable)
     assert produced == len(expected)
     np.testing.assert_allclose(output, expected, atol=1e-6)
 
@@ -280,7 +307,7 @@ def test_frames_without_space_are_not_taken() -> None:
     first = resample.append_samples(state, history, Pointer(x, 0), 1, 1000)
     assert first == 50 + resampler.delay_frames + 1
     assert resample.append_samples(state, history, Pointer(x, 0), 1, 1) == 0
-    assert resample.write_outputs(state, history, table, target, 1, 1000) == 51
+    assert resample.write_outputs(state, history, table, target, 1, 1000, True) == 51
     assert resample.append_samples(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
@@ -300,6 +327,22 @@ def test_tuning_has_a_limit(ppm: float) -> None:
     resampler = NativeResampler(48000, 16000)
     with pytest.raises(InputError, match=r"by at most 5000 ppm, got (-?5001|nan)"):
         resampler.tuning_ppm = ppm
+
+
+def test_a_fixed_ratio_is_not_tuned() -> None:
+    """Neither directly nor by a snapshot, not even of a resampler that is no longer tuned."""
+    resampler, tunable = NativeResampler(48000, 16000, tunable=False), NativeResampler(48000, 16000)
+    with pytest.raises(InputError, match="fixed ratio: make one with tunable=True"):
+        resampler.tuning_ppm = 100
+    resampler.restore(tunable.snapshot())
+    tunable.tuning_ppm = 100
+    with pytest.raises(InputError, match="that was tuned: restore it in one with tunable=True"):
+        resampler.restore(tunable.snapshot())
+    tunable.process(np.zeros(9000, np.float32))
+    tunable.tuning_ppm = 0
+    with pytest.raises(InputError, match="that was tuned: restore it in one with tunable=True"):
+        resampler.restore(tunable.snapshot())
+    assert resampler.tuning_ppm == 0
 
 
 @pytest.mark.parametrize(
@@ -328,22 +371,25 @@ def test_blocks_other_than_a_row_of_floats_are_refused(block: Array) -> None:
         NativeResampler(48000, 16000).process(block)
 
 
-def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
+@pytest.mark.parametrize("entry", [resample.convert, resample.convert_by_rows], ids=lambda entry: entry.name)
+def test_the_code_calls_nothing_and_computes_in_whole_registers(entry: Entry) -> None:
     """Memory is moved by an instruction of LLVM; nothing is allocated, nothing raises."""
-    code = llvm_code(resample.convert)
+    code = llvm_code(entry)
     assert_only_known_calls(code)
     sums = [body for body in loops(host().assembly(code)) if sum("fm" in line for line in body) >= 2]
     assert any(re.search(host().arithmetic, line) for body in sums for line in body)
 
 
+@pytest.mark.parametrize("tunable", [True, False])
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
-def test_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate_out: int) -> None:
+def test_sound_continues_from_a_snapshot_with_the_same_bits(
+    rate_in: int, rate_out: int, tunable: bool
+) -> None:
     x = normal_noise(rate_in // 4, seed=2)
-    whole = NativeResampler(rate_in, rate_out)
-    whole.tuning_ppm = 300.0
+    whole, first, then = (NativeResampler(rate_in, rate_out, tunable=tunable) for _ in range(3))
+    if tunable:
+        whole.tuning_ppm = first.tuning_ppm = 300.0
     expected = whole.process(x)
-    first, then = NativeResampler(rate_in, rate_out), NativeResampler(rate_in, rate_out)
-    first.tuning_ppm = 300.0
     cut = len(x) // 3
     parts = [first.process(x[:cut])]
     then.process(x[:777])
