@@ -137,7 +137,7 @@ class AudioFileSink(NotCopyable, Sink, reason="it writes one file; make another 
                 f"{port.name}: {float(made_hz):g} samples per second; an audio file needs an integer"
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
-        resampler = AudioResampler(int(made_hz), file_hz, channels)
+        resampler = await anyio.to_thread.run_sync(AudioResampler, int(made_hz), file_hz, channels)
         pending = PendingArrays()
 
         def write_all(writer: AudioWriter) -> None:

@@ -7,9 +7,11 @@ model's input.
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import numpy as np
@@ -23,6 +25,7 @@ from streaming.audio.channels import Samples
 from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioReader
 from streaming.blocks.input_blocks import InputBlock
+from streaming.native.filters import require_quality
 from streaming.native.resample import AudioResampler
 from streaming.routing import channels_of_source, sound_inputs
 
@@ -152,21 +155,29 @@ def _audio_blocks(
 ) -> AsyncGenerator[InputBlock]:
     """Yield audio in the shape of the model's inputs.
 
-    Raises InputError: the channels do not fit the inputs, or the rate is not known
+    Raises InputError: the channels do not fit the inputs, the rate is not known, or it cannot be resampled to
     """
     ports = sound_inputs(program)
     choice = channels_of_source(program, ports, source.channels, channel)
     ends = np.cumsum([port.channels for port in ports])
-    resampler = AudioResampler(source.rate_hz, require_rate(rate_hz), int(ends[-1]), source.quality)
+    model_hz, channels = require_rate(rate_hz), int(ends[-1])
+    require_quality(source.rate_hz, model_hz, source.quality)
 
     def shape(samples: Samples) -> InputBlock:
         parts = np.split(samples, ends[:-1], axis=1)
         return {port.name: port.shape_sound(part) for port, part in zip(ports, parts)}
 
+    @cache
+    def resampler() -> AudioResampler:
+        return AudioResampler(source.rate_hz, model_hz, channels, source.quality)
+
     def convert(block: Samples) -> InputBlock:
-        return shape(resampler.process(block if ends[-1] > 1 else choice.select(block)))
+        return shape(resampler().process(block if channels > 1 else choice.select(block)))
 
     async def blocks() -> AsyncGenerator[InputBlock]:
+        # A new filter may take half a second. A generator must have begun to close what it reads when it is cancelled.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(resampler)
         audio = source.blocks()
         try:
             async for block in audio:
@@ -176,7 +187,7 @@ def _audio_blocks(
                     yield convert(block)
         finally:
             await audio.aclose()
-        yield shape(resampler.flush())
+        yield shape(resampler().flush())
 
     return blocks()
 

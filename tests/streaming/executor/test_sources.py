@@ -1,5 +1,6 @@
 """Sources: whatever can be iterated, raw samples, audio files."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.shape import AddAxis
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
-from streaming.executor import AsyncAudioSource, AudioFile, Executor, PcmSource
+from streaming.executor import AsyncAudioSource, AudioFile, AudioFileSink, Executor, PcmSource
+from streaming.native import resample
+from streaming.native.filters import Filter, design
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
@@ -167,6 +170,50 @@ async def test_signals_that_do_not_fit_are_refused() -> None:
     )
     with pytest.raises(InputError, match="takes no audio; give arrays, by input: x"):
         Executor(wide, rate_hz=RATE_HZ).stream(noisy_path())
+
+
+async def test_sound_that_cannot_be_resampled_is_refused_at_once() -> None:
+    source = PcmSource(ByteChunks(b"", 1), "s16", 1, 300 * RATE_HZ)
+    with pytest.raises(InputError, match="differ by more than a factor of 256"):
+        Executor(named_program("filtered", 6), rate_hz=RATE_HZ).stream(source)
+    source.rate_hz, source.quality = RATE_HZ, "hihg"
+    with pytest.raises(InputError, match=r"'hihg' \(did you mean high"):
+        Executor(named_program("filtered", 6), rate_hz=RATE_HZ).stream(source)
+
+
+async def test_resamplers_are_made_in_helper_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new filter takes too long for an event loop."""
+    made_in = []
+
+    def design_in_thread(*arguments: Any) -> Filter:
+        made_in.append(threading.current_thread())
+        return design(*arguments)
+
+    monkeypatch.setattr(resample, "design", design_in_thread)
+    source = PcmSource(ByteChunks(bytes(4000), 100), "s16", 1, 2 * RATE_HZ)
+    async with Executor(named_program("filtered", 6), rate_hz=RATE_HZ) as executor:
+        await executor.run(source, AudioFileSink(tmp_path / "out.wav", output="loud"))
+    assert len(made_in) == 2
+    assert threading.current_thread() not in made_in
+
+
+@pytest.mark.parametrize("checkpoints", range(1, 5))
+async def test_a_cancelled_source_of_raw_samples_is_closed(checkpoints: int) -> None:
+    """Even if it is cancelled before the first block, when its resampler is made."""
+    stream = ByteChunks(bytes(4000), 100)
+
+    async def cancel_soon():
+        for _ in range(checkpoints):
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+
+    async with (
+        anyio.create_task_group() as tasks,
+        Executor(named_program("filtered", 6), rate_hz=RATE_HZ) as executor,
+    ):
+        tasks.start_soon(cancel_soon)
+        await collect(executor.stream(PcmSource(stream, "s16", 1, 2 * RATE_HZ)))
+    assert stream.closed
 
 
 async def test_a_sound_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
