@@ -140,7 +140,7 @@ class AudioWriter(AudioSink):
     samples      samples written of each channel
     Raises       InputError: an unknown format, or a folder that cannot be written to
 
-    Integers are rounded to the nearest. A .wav beyond 4 GiB becomes RF64 when it is closed; see
+    Integers are rounded to the nearest, and NaN becomes 0. A .wav beyond 4 GiB becomes RF64 when it is closed; see
     ``streaming.audio.rf64``.
     """
 
@@ -187,6 +187,7 @@ class AudioWriter(AudioSink):
         self._raise_if_failed()
         if self.encoding not in UNCLIPPED:
             self.clipping.count(block)
+            block = np.where(np.isnan(block), np.float32(0), block)
         try:
             self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
         except (soundfile.LibsndfileError, AssertionError) as error:  # soundfile asserts that all is written

@@ -58,15 +58,17 @@ def test_the_encoding_is_kept_where_the_format_has_it(
 @pytest.mark.parametrize(
     ("name", "encoding", "clipped", "expected"),
     [
-        ("i.wav", None, 2, [0.5, 1, -1]),
-        ("f.wav", "FLOAT", 0, [0.5, 1.5, -2]),
+        ("i.wav", None, 2, [0.5, 1, -1, 0]),
+        ("l.wav", "PCM_32", 2, [0.5, 1, -1, 0]),
+        ("f.wav", "FLOAT", 0, [0.5, 1.5, -2, np.nan]),
     ],
-    ids=["integers", "floats"],
+    ids=["integers", "32-bit integers", "floats"],
 )
 def test_clipped_samples_are_counted_and_a_float_file_keeps_them(
     tmp_path: Path, name: str, encoding: str | None, clipped: int, expected: list[float]
 ) -> None:
-    x = np.array([[0.5], [1.5], [-2.0]], np.float32)
+    """NaN is silence in integers."""
+    x = np.array([[0.5], [1.5], [-2.0], [np.nan]], np.float32)
     with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
         writer.write(x)
     assert writer.clipping.total == clipped
