@@ -117,7 +117,8 @@ def audio_format(path: Path) -> AudioFormat:
     """Return the format of a file, by its suffix. Raises InputError: no format has the suffix."""
     known_format = find_format(path.suffix)
     if known_format is None:
-        raise InputError(f"{path}: unknown audio format {path.suffix!r}; use {common_suffixes()}")
+        reason = f"unknown audio format {path.suffix!r}" if path.suffix else "a file of audio needs a suffix"
+        raise InputError(f"{path}: {reason}; use {common_suffixes()}")
     return known_format
 
 

@@ -215,7 +215,11 @@ def test_nan_names_the_sample(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.mp4", "unknown audio format '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
+    [
+        ("a.mp4", "unknown audio format '.mp4'; use .wav, .flac, .ogg"),
+        ("a", "a file of audio needs a suffix; use .wav"),
+        ("no/a.wav", "check the folder"),
+    ],
 )
 def test_files_that_cannot_be_written_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
