@@ -11,6 +11,7 @@ import pytest
 from pulse.errors import InputError
 from pulse.program.machine import team, thread_cuts
 from pulse.program.machine.team import help_others, run_parts
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
@@ -29,8 +30,9 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut short rows too, for two cores on any machine."""
+    """Cut short rows too, in all steps, for two cores on any machine."""
     monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
+    monkeypatch.setattr(NativeExecutable, "measure_step", lambda program: 1 << 40)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 
 

@@ -2,8 +2,8 @@
 
 A *team* is the thread that steps a stream, and waiting helpers. A row in parts is published as a *turn*: each part
 is claimed once, by its own thread or by an idle one, so a late helper costs nothing. Then the stepping thread waits
-for the parts that others claimed. There is no lock: if the team is busy with another stream, the stepping thread runs
-all parts itself. It also does so for a while if other processes have kept a helper from its core.
+for the parts that others claimed. There is no lock: a stream owns the team for a step. If another one does, or if it
+would not be faster (``step_sharing``), the stepping thread runs the whole rows.
 
 A helper that has waited for a while sleeps until the next turn wakes it. A forked process has no helpers: the
 stepping thread claims all parts.
@@ -32,10 +32,6 @@ from pulse.support.wording import count_of, spell
 
 POLLING_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""
-REST_FACTOR = 16
-"""How long all parts run on the stepping thread after a turn has lost time, as a multiple of that time."""
-MAX_MISSED_S = 1e-3
-"""The team rests after turns without a helper of this duration together; waking up takes about 0.1 ms."""
 
 
 class TeamBlock(Struct):
@@ -44,32 +40,26 @@ class TeamBlock(Struct):
     members      address of the first ``Member``
     count        the number of threads, the stepping one included
     patience     the time that a thread polls before it sleeps, in ticks
-    max_missed   ``MAX_MISSED_S`` in ticks
     wake, wait   descriptors: to wake the stepping thread, and to wait in it
     stop         1: the helpers end
-    busy         1: a stream is using the team
+    owner        the stream that uses the team for a step, as the address of its memories' bases; 0: none
+    bases        the same while its rows run in parts, else 0
     row          address of the current row in parts
     turn         the number of the current turn
-    bases        address of the bases of the stream's memories
     waiting      1: the stepping thread sleeps
-    rests_until  the time, in ticks, until which all parts run on the stepping thread
-    missed       the duration of the latest turns without a helper, in ticks
     """
 
     members: int
     count: int
     patience: int
-    max_missed: int
     wake: int
     wait: int
     stop: int = starts_line()
-    busy: int = starts_line()
+    owner: int = starts_line()
     turn: int = starts_line()
     row: int
     bases: int
     waiting: int = starts_line()
-    rests_until: int = starts_line()
-    missed: int
 
 
 class Member(Struct):
@@ -89,20 +79,20 @@ class Member(Struct):
 
 
 class RowInParts(Struct):
-    """The head of a row in parts, followed by the rows of the parts, all of one length.
+    """The head of a row in parts, followed by the whole row and the rows of the parts, all of one length.
 
     kernel      address of the function that runs the parts
-    length      the words of the head and of all parts
+    length      the words of the head and of all rows
     team        address of the ``TeamBlock``
     parts       the number of parts, at most the number of the team's threads
-    part_words  the length of a part's row in int64
+    row_words   the length of the whole row and of each part's row
     """
 
     kernel: int
     length: int
     team: int
     parts: int
-    part_words: int
+    row_words: int
 
 
 team_at, members_at, row_in_parts_at = struct_at(TeamBlock), struct_at(Member), struct_at(RowInParts)
@@ -110,38 +100,35 @@ HEAD_WORDS = words_of(RowInParts)
 
 
 @device
-def run_part(address: int, part: int, bases: int) -> None:
-    """Run one part of a row."""
-    row = address + WORD_BYTES * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
+def run_nth(address: int, index: int, bases: int) -> None:
+    """Run one of the rows in a row in parts: 0, the whole row; or a part, counted from 1."""
+    row = address + WORD_BYTES * (HEAD_WORDS + index * row_in_parts_at(address).row_words)
     run_row(row_at(row).kernel, row, bases)
 
 
 @device
-def run_claimed(team: TeamBlock, turn: int, address: int, bases: int, first_part: int) -> int:
-    """Run the parts of a turn that no thread has claimed, the thread's own part first; return their number.
+def run_claimed(team: TeamBlock, turn: int, address: int, bases: int, first_part: int) -> None:
+    """Run the parts of a turn that no thread has claimed, the thread's own part first.
 
     The stepping thread continues when all parts are finished. So all claims belong to its turn, and a late thread
     claims nothing, since its turn is not later than the last claim.
     """
-    members, count, ran = members_at(team.members), team.count, 0
+    members, count = members_at(team.members), team.count
     for i in range(count):
         part = first_part + i if first_part + i < count else first_part + i - count
         member = members[part]
         claimed = load(member, "claimed")
         if claimed < turn and compare_exchange(member, "claimed", claimed, turn):
             if part < row_in_parts_at(address).parts:
-                run_part(address, part, bases)
+                run_nth(address, part + 1, bases)
             store(member, "finished", turn)
-            ran += 1
-    return ran
 
 
 @device
-def publish(team: TeamBlock, turn: int, address: int, bases: int) -> None:
+def publish(team: TeamBlock, turn: int, address: int) -> None:
     """Begin a turn, and wake the helpers that sleep."""
     members = members_at(team.members)
     store(team, "row", address)
-    store(team, "bases", bases)
     store(team, "turn", turn)
     fence()
     for part in range(1, team.count):
@@ -168,47 +155,24 @@ def wait_for(team: TeamBlock, turn: int) -> None:
                 since = tick_count()
 
 
-@device
-def lost_ticks(team: TeamBlock, is_alone: bool, own_ticks: int, waited_ticks: int) -> int:
-    """Return the time that a turn has lost if other processes seem to use the cores, else 0.
-
-    They do if a turn takes much longer than on one thread, or if no helper comes for a while. Short delays say nothing:
-    a sleeping helper wakes up late, and caches exchange data.
-
-    is_alone      no helper ran a part in this turn
-    own_ticks     the time in which the stepping thread ran parts
-    waited_ticks  the time in which it then waited for others
-    """
-    missed = team.missed + own_ticks if is_alone else 0
-    if waited_ticks > max(own_ticks * (team.count - 1), team.patience) or missed > team.max_missed:
-        team.missed = 0
-        return max(waited_ticks, missed)
-    team.missed = missed
-    return 0
-
-
 @callback("team.run_parts", c_signature(None, "i64", "i64"))
 def run_parts(address: int, bases: int) -> None:
-    """Run a row in parts, with the signature of a kernel.
+    """Run a row in parts, with the signature of a kernel; run it whole unless the team shares this stream's step.
 
-    While the team rests, or is busy with another stream, all parts run here.
+    If the others make this thread wait for long, the rest of the step is not shared: they have lost their cores.
     """
-    row = row_in_parts_at(address)
-    team, start = team_at(row.team), tick_count()
-    if start < load(team, "rests_until") or not compare_exchange(team, "busy", 0, 1):
-        for part in range(row.parts):
-            run_part(address, part, bases)
+    team, start = team_at(row_in_parts_at(address).team), tick_count()
+    if load(team, "bases") != bases:
+        run_nth(address, 0, bases)
         return
     turn = team.turn + 1
-    publish(team, turn, address, bases)
-    ran = run_claimed(team, turn, address, bases, 0)
+    publish(team, turn, address)
+    run_claimed(team, turn, address, bases, 0)
     own_ticks = tick_count() - start
     wait_for(team, turn)
-    waited = tick_count() - start - own_ticks
-    lost = lost_ticks(team, ran == team.count, own_ticks, waited)
-    if lost > 0:
-        store(team, "rests_until", tick_count() + REST_FACTOR * lost)
-    store(team, "busy", 0)
+    waited_ticks = tick_count() - start - own_ticks
+    if waited_ticks > max(own_ticks * (team.count - 1), team.patience):
+        store(team, "bases", 0)
 
 
 @entry("team.help", 2)
@@ -254,7 +218,6 @@ class Team(NotCopyable, reason="it has threads; spawn a stream, which has its ow
         events = [NativeEvent() for _ in range(threads)]
         fields.members, fields.count = members.address, threads
         fields.patience = int(POLLING_S * ticks_per_second())
-        fields.max_missed = int(MAX_MISSED_S * ticks_per_second())
         fields.wake, fields.wait = events[0].to_write, events[0].to_read
         for index, event in enumerate(events):
             member = members[index]

@@ -1,17 +1,25 @@
 """Choose the rows of a table that run in parts on several threads, and link such a table."""
 
+from itertools import chain
+
 import numpy as np
 
 from pulse.jit.registry import kernel_of
 from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.jit.rows.instruction import Instruction
+from pulse.program.machine.step_sharing import (
+    MEASURED_WORDS,
+    StepSharing,
+    begin_step,
+    end_step,
+)
 from pulse.program.machine.team import HEAD_WORDS, Team, run_parts
 from pulse.program.table.memory import align
 from pulse.program.table.table import RowTable, link, row_starts
 from pulse.support.record import record
 
-MIN_CUT_WORK = 320_000
-"""The minimum work of a row that is cut, in units of ``Instruction.work``: about 10 us. A turn costs 1 us."""
+MIN_CUT_WORK = 180_000
+"""The minimum work of a row that is cut, in units of ``Instruction.work``: about 5 us. A turn costs 1 us."""
 
 
 @record
@@ -58,20 +66,40 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
     return next((parts for count in counts if (parts := best_cut(kernel, row, count)) is not None), None)
 
 
-def link_parts(table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> RowTable:
+@record
+class SharedTable:
+    """A linked table with rows in parts. All three live as long as streams that run it.
+
+    table    the rows
+    team     the threads that run them
+    sharing  the times of steps, which decide whether the threads share them
+    """
+
+    table: RowTable
+    team: Team
+    sharing: StepSharing
+
+
+def link_parts(
+    table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes: int, alone_ticks: int
+) -> SharedTable:
     """Link a table with rows in parts, whose scratch follows the first ``arena_bytes`` of the arena.
 
-    Raises CompileError: a kernel cannot be compiled.
+    alone_ticks  the duration of a step on one thread
+    Raises       CompileError: a kernel cannot be compiled
     """
-    linked, linked_words = link(table).tolist(), list[int]()
+    linked, rows = link(table).tolist(), list[list[int]]()
     scratch_byte = align(arena_bytes)
     for start, parts in zip(row_starts(table), thread_cuts.rows):
         row = linked[start : start + linked[start + 1]]
         if parts is not None:
-            kernel = kernel_of(int(table[start]))
-            words = [word for part in cut_rows(kernel, row, parts, scratch_byte) for word in part]
-            count = len(parts.bounds) - 1
-            head = [run_parts.address, HEAD_WORDS + len(words), team.address, count, len(row)]
-            row = [*head, *words]
-        linked_words += row
-    return np.array(linked_words, np.int64)
+            cut = [row, *cut_rows(kernel_of(int(table[start])), row, parts, scratch_byte)]
+            head = [run_parts.address, HEAD_WORDS + len(cut) * len(row), team.address, len(cut) - 1, len(row)]
+            row = [*head, *chain.from_iterable(cut)]
+        rows.append(row)
+    sharing = StepSharing.new()
+    sharing.alone = alone_ticks
+    for index, measured in ((0, begin_step), (-1, end_step)):
+        head = [measured.address, MEASURED_WORDS + len(rows[index]), team.address, sharing.address]
+        rows[index] = [*head, *rows[index]]
+    return SharedTable(np.array([*chain.from_iterable(rows)], np.int64), team, sharing)

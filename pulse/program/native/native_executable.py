@@ -15,12 +15,15 @@ from pulse.program.program import Program
 from pulse.program.table.memory import align
 from pulse.program.table.place import Place
 from pulse.program.table.table import link
+from pulse.support.mapping import aligned_bytes
 
 if TYPE_CHECKING:
-    from pulse.program.machine.team import Team
-    from pulse.program.machine.thread_cuts import ThreadCuts
+    from pulse.program.machine.thread_cuts import SharedTable, ThreadCuts
     from pulse.program.table.cost import RowNote
     from pulse.program.table.emitted import EmittedInstruction
+
+MEASURED_STEPS = 4
+"""The steps on one thread that are measured before a stream runs on several."""
 
 
 class NativeExecutable(Program):
@@ -41,12 +44,12 @@ class NativeExecutable(Program):
                          the last pulse
     """
 
-    NOT_PICKLED = (*Program.NOT_PICKLED, "unlinked", "_linked", "_cuts", "_parallel")
+    NOT_PICKLED = (*Program.NOT_PICKLED, "unlinked", "_linked", "_cuts", "_shared_table")
 
     unlinked: NDArray[np.int64]
     _linked: NDArray[np.int64] | None = None
     _cuts: "ThreadCuts | None" = None
-    _parallel: "tuple[NDArray[np.int64], Team] | None" = None
+    _shared_table: "SharedTable | None" = None
     instructions: "tuple[EmittedInstruction, ...]" = ()
     kernel_names: list[str]
     weights: Array
@@ -109,11 +112,11 @@ class NativeExecutable(Program):
             return self
         other = object.__new__(type(self))
         vars(other).update(vars(self))
-        other.threads, other._cuts, other._parallel = threads, None, None
+        other.threads, other._cuts, other._shared_table = threads, None, None
         return other
 
-    def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
-        """Return the table for each step of a stream, and the team that runs its rows in parts; keep both alive.
+    def stream_table(self) -> "tuple[NDArray[np.int64], SharedTable | None]":
+        """Return the table for each step of a stream, and what it needs if rows run in parts; keep both alive.
 
         Raises CompileError: a kernel cannot be compiled; PulseError: this system does not support teams
         """
@@ -122,14 +125,22 @@ class NativeExecutable(Program):
         from pulse.program.machine.team import Team
         from pulse.program.machine.thread_cuts import link_parts
 
-        if self._parallel is None or not self._parallel[1].is_here:
-            team = Team.of(self.threads)
-            self._parallel = link_parts(self.unlinked, self.thread_cuts, team, self.arena_bytes), team
-        return self._parallel
+        if self._shared_table is None or not self._shared_table.team.is_here:
+            team, ticks = Team.of(self.threads), self.measure_step()
+            self._shared_table = link_parts(self.unlinked, self.thread_cuts, team, self.arena_bytes, ticks)
+        return self._shared_table.table, self._shared_table
+
+    def measure_step(self) -> int:
+        """Return the ticks of a step on one thread: the minimum of some steps on separate memory."""
+        memories = self.weights, aligned_bytes(self.initial.size), aligned_bytes(self.arena_bytes)
+        memories[1][:] = self.initial
+        bases = np.array([memory.ctypes.data for memory in memories], np.int64)
+        call = self.table.ctypes.data, self.row_count, bases.ctypes.data
+        return min(machine.run_timed(*call) for _ in range(MEASURED_STEPS))
 
     @property
     def helpers(self) -> tuple[int, ...]:
-        return () if self._parallel is None else self._parallel[1].helpers
+        return () if self._shared_table is None else self._shared_table.team.helpers
 
     @property
     def stream_arena_bytes(self) -> int:

@@ -56,7 +56,7 @@ class NativeState(State):
             None if program.fault_total_offset is None else _word(self._memory, program.fault_total_offset)
         )
         self.counts_faults = self._total is not None
-        table, self._team = program.stream_table()
+        table, self._shared_table = program.stream_table()
         self._table = table
         self.call = (table.ctypes.data, program.row_count, self.bases.ctypes.data)
         """The arguments of the machine: address of the table, number of rows, address of ``bases``."""
