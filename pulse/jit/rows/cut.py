@@ -22,7 +22,8 @@ class Cut:
 
     count    the name of the field
     block    parts begin at multiples of it
-    moves    operand -> elements that it advances for each of the count; bytes if its type is not declared
+    moves    operand -> elements that it advances for each of the count; bytes if its type is not declared; or
+             number -> by how much it grows
     sets     fields with another value in the parts
     scratch  operands for the row's own use -> number of elements: each part has its own
     shared   the approximate number of elements that every part reads

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64, fill_bytes, move_bytes
 from pulse.jit.registry import device, kernel
+from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, require_element_size, run
@@ -61,6 +62,8 @@ def stream_span(clock: Pointer, end: Pointer, offset: int, frames: int) -> tuple
 class FillEndsRow(Instruction):
     """Replace frames outside the stream: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
+    A part of the row has only ``frames`` i from ``first`` on.
+
     Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
     frames of head, or row f - end of tail, or the fill if the table is empty; mode 1 (edge): the first or
     last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros if x or the table has no such frame.
@@ -90,14 +93,22 @@ class FillEndsRow(Instruction):
     tail_frames: int
     keep: int
     in_place: bool
+    first: int
+    frames: int
 
     def touched_bytes(self) -> dict[str, int]:
-        frames = 0 if self.in_place else self.P + self.keep
-        return dict.fromkeys("xy", frames * self.run * self.size)
+        return dict.fromkeys("xy", 0 if self.in_place else self.frames * self.run * self.size)
+
+    def work(self) -> int:
+        return 0 if self.in_place else 8 * self.frames * self.run
+
+    def cuts(self) -> Iterator[Cut]:
+        yield Cut("frames", 1, {"first": 1})
 
     def reaches(self) -> Iterator[Reach]:
         require_element_size(self.size)
-        require(min(self.P, self.overlap, self.keep) >= 0, "frames below 0")
+        require(min(self.P, self.overlap, self.keep, self.first, self.frames) >= 0, "frames below 0")
+        require(self.first + self.frames <= self.P + self.keep, "frames beyond the pulse")
         run_of_frame = run(self.run)
         yield self.x, (run(self.overlap + self.P, self.step_x) + run_of_frame) * self.size
         yield self.y, (run(self.P + self.keep, self.step_y) + run_of_frame) * self.size
@@ -109,7 +120,7 @@ class FillEndsRow(Instruction):
 def fill_ends(row: FillEndsRow) -> None:
     """Copy all frames of the stream at once, then the others one by one."""
     x, y, pulse, overlap, offset, shift = row.x, row.y, row.P, row.overlap, row.offset, row.shift
-    length, keep = row.end[0], row.keep
+    length, keep, first, last = row.end[0], row.keep, row.first, row.first + row.frames
     base = row.clock[0] * pulse - keep
     pulse, overlap = pulse + keep, overlap - keep
     ahead = offset + overlap - shift
@@ -121,16 +132,16 @@ def fill_ends(row: FillEndsRow) -> None:
     frame, x_step, y_step = run * size, row.step_x * size, row.step_y * size
     known_begin = min(max(begin, -ahead), end)
     known_end = max(known_begin, min(end, overlap + pulse - ahead))
-    if known_begin < known_end:
-        source, target = x + (known_begin + ahead) * x_step, y + known_begin * y_step
-        copy_frames(target, source, known_end - known_begin, frame, y_step, x_step)
+    i, known = max(known_begin, first), min(known_end, last)
+    if i < known:
+        copy_frames(y + i * y_step, x + (i + ahead) * x_step, known - i, frame, y_step, x_step)
     if known_end - known_begin == pulse:
         return
     bits, head, head_frames, tail = row.bits, row.head, row.head_frames, row.tail
     tail_frames = row.tail_frames
-    i = 0
-    while i < pulse:
-        if i == known_begin and known_begin < known_end:
+    i = first
+    while i < last:
+        if known_begin <= i < known_end:
             i = known_end
             continue
         target = y + i * y_step

@@ -85,6 +85,8 @@ def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[
             tail_frames=tail_frames,
             keep=op.keep,
             in_place=y is x,
+            first=0,
+            frames=pulse + op.keep,
         )
     )
     return [y]

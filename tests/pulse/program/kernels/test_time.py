@@ -52,7 +52,7 @@ def bits_of(value: float, dtype: Any) -> int:
 def assert_ends(
     op: FillEnds, pulse_frames: int, run: int, dtype: Any, clock: int, end: int | None, gap: int
 ) -> None:
-    """Out of place, frames ``gap`` elements apart; and in place where that is allowed."""
+    """Out of place, frames ``gap`` elements apart, whole and in parts; and in place where that is allowed."""
     x = numbers((op.overlap + pulse_frames, run), dtype, clock)
     oracle_clock, clock_words, end_words = time_of(clock, end)
     (want,) = op.step([x], [], oracle_clock)
@@ -81,13 +81,22 @@ def assert_ends(
         tail_frames=len(tail),
         keep=op.keep,
         in_place=False,
+        first=0,
+        frames=len(y),
     )
+    expected = spaced_frames(want, run + gap)
     for results in run_both(row):
-        np.testing.assert_array_equal(results["y"], spaced_frames(want, run + gap))
+        np.testing.assert_array_equal(results["y"], expected)
         np.testing.assert_array_equal(results["x"], inputs)
+    middle = len(y) * 2 // 3
+    for first, last in ((0, middle), (middle, len(y))):
+        for results in run_both(replace(row, first=first, frames=last - first)):
+            np.testing.assert_array_equal(results["y"][first:last], expected[first:last])
+            np.testing.assert_array_equal(results["y"][:first], outputs[:first])
+            np.testing.assert_array_equal(results["y"][last:], outputs[last:])
     if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
         for results in run_both(replace(row, y=inputs, in_place=True)):
-            np.testing.assert_array_equal(results["y"], spaced_frames(want, run + gap))
+            np.testing.assert_array_equal(results["y"], expected)
 
 
 @settings(max_examples=400, deadline=None)
