@@ -8,7 +8,7 @@ from pulse.facts import Array, is_symbolic
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
-from pulse.support.blake2 import blake2b
+from pulse.support.equal_arrays import EqualArrays
 from pulse.typed import TypedGraph, TypedNode
 
 
@@ -17,24 +17,26 @@ class _ConstantIndex:
 
     def __init__(self) -> None:
         self._node_count = 0
-        self._first: dict[Hashable, list[int]] = {}
-        self._keys: dict[int, Hashable] = {}
+        self._tensors = EqualArrays[int]()
+        self._dims: dict[Hashable, list[int]] = {}
 
-    def find_duplicates(self, graph: TypedGraph, node: TypedNode) -> list[int]:
+    def find_duplicates(self, graph: TypedGraph, node: TypedNode, value: Array) -> list[int]:
         """Index new constants, and return those with the content of ``node``, in the order of the nodes."""
         for other in graph.nodes[self._node_count :]:
             if isinstance(other.op, Const):
-                key = _content(other.op.value)
-                self._keys[other.id] = key
-                self._first.setdefault(key, []).append(other.id)
+                self._add(other.id, other.op.value)
         self._node_count = len(graph.nodes)
-        return self._first[self._keys[node.id]]
+        return self._dims[_dims(value)] if is_symbolic(value) else list(self._tensors.find(value))
+
+    def _add(self, node_id: int, value: Array) -> None:
+        if is_symbolic(value):
+            self._dims.setdefault(_dims(value), []).append(node_id)
+        else:
+            self._tensors.add(value, node_id)
 
 
-def _content(value: Array) -> Hashable:
-    if is_symbolic(value):
-        return "dims", value.shape, tuple(value.ravel().tolist())
-    return value.dtype.str, value.shape, blake2b(value.tobytes()).digest()
+def _dims(value: Array) -> Hashable:
+    return value.shape, tuple(value.ravel().tolist())
 
 
 class _NodeIndex:
@@ -76,7 +78,9 @@ _NODES: WeakKeyDictionary[TypedGraph, _NodeIndex] = WeakKeyDictionary()
 def _find_duplicates(graph: TypedGraph, node: TypedNode) -> list[int]:
     """Return nodes, perhaps retired, with the op and the inputs of ``node``, or the content of a constant."""
     if isinstance(node.op, Const):
-        duplicates = _CONSTANTS.setdefault(graph, _ConstantIndex()).find_duplicates(graph, node)
+        duplicates = _CONSTANTS.setdefault(graph, _ConstantIndex()).find_duplicates(
+            graph, node, node.op.value
+        )
         return [duplicate for duplicate in duplicates if duplicate < node.id]
     if isinstance(node.op, Source) or not node.inputs:
         return []

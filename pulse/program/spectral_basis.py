@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +23,8 @@ MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
 PROBED_POINTS, PROBED_BINS = 8, 4
 """The numbers of points and bins that are compared before all others."""
+PROBED_ROWS = 64
+"""How many rows are examined for one with much power."""
 MAX_COSINE_ERROR = 1e-4
 """The largest error of a cosine that is computed from elements with an error of ``MAX_ERROR``, with a margin."""
 MIN_GAIN = 1.5
@@ -159,6 +161,8 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
     rows, columns = matrix.shape
     if matrix.size < MIN_MATRIX_ELEMENTS or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
+    if next(_plausible_layouts(matrix), None) is None and next(_plausible_paddings(matrix), None) is None:
+        return None
     key = matrix.shape, blake2b(matrix.tobytes()).digest()
     with suppress(KeyError):
         return _CACHE[key]
@@ -183,43 +187,48 @@ def _find(matrix: Array) -> DftBasis | None:
 def _search(matrix: Array, bound: float) -> DftBasis | None:
     """Return the first layout and length whose transform fits; None if none does."""
     used: Array = (matrix != 0).any(axis=0)
-    regular: dict[tuple[Sequence[int], Sequence[int]], bool] = {}
     plausible: dict[tuple[int, bytes, bytes], bool] = {}
+    for points, bins in _plausible_layouts(matrix):
+        for length in _lengths(len(points.re), len(bins.re)):
+            reference_bin = _find_reference_bin(used, length, bins.re)
+            if reference_bin is None:
+                continue
+            probed_bins = slice(reference_bin, reference_bin + PROBED_BINS)
+            rows, columns = points.re[:PROBED_POINTS], bins.re[probed_bins]
+            key = length, rows.tobytes(), columns.tobytes()
+            if key not in plausible:
+                plausible[key] = _may_fit(matrix[np.ix_(rows, columns)], length, reference_bin, bound)
+            if not plausible[key]:
+                continue
+            probe = _fit(matrix, length, points, bins, reference_bin, bound, probed_bins)
+            if not _is_close(probe, matrix):
+                continue
+            basis = _fit(matrix, length, points, bins, reference_bin, bound)
+            if _is_close(basis, matrix):
+                return basis
+    return None
+
+
+def _plausible_layouts(matrix: Array) -> Iterator[tuple[_PartIndices, _PartIndices]]:
+    """Yield the layouts of points and bins whose first elements may be those of a transform.
+
+    This reads a few elements, and there are none for nearly all matrices that are not transforms.
+    """
+    plausible: dict[tuple[Sequence[int], Sequence[int]], bool] = {}
     layouts_of_bins = _layouts(matrix.shape[1])
     for points in _layouts(matrix.shape[0], turned=True):
         for bins in layouts_of_bins:
             if bins.im is None and points.im is None:
                 continue
             corner = points.first_three, bins.first_three
-            if corner not in regular:
-                regular[corner] = not used[bins.re[0]] or _has_cosines(matrix, *corner)
-            if not regular[corner]:
-                continue
-            for length in _lengths(len(points.re), len(bins.re)):
-                reference_bin = _find_reference_bin(used, length, bins.re)
-                if reference_bin is None:
-                    continue
-                probed_bins = slice(reference_bin, reference_bin + PROBED_BINS)
-                rows, columns = points.re[:PROBED_POINTS], bins.re[probed_bins]
-                key = length, rows.tobytes(), columns.tobytes()
-                if key not in plausible:
-                    plausible[key] = _may_fit(matrix[np.ix_(rows, columns)], length, reference_bin, bound)
-                if not plausible[key]:
-                    continue
-                probe = _fit(matrix, length, points, bins, reference_bin, bound, probed_bins)
-                if not _is_close(probe, matrix):
-                    continue
-                basis = _fit(matrix, length, points, bins, reference_bin, bound)
-                if _is_close(basis, matrix):
-                    return basis
-    return None
+            if corner not in plausible:
+                plausible[corner] = not matrix[:, bins.re[0]].any() or _has_cosines(matrix, *corner)
+            if plausible[corner]:
+                yield points, bins
 
 
 def _has_cosines(matrix: Array, rows: Sequence[int], columns: Sequence[int]) -> bool:
-    """Return whether the first three points and bins may have the cosines of multiples of one angle, of any length.
-
-    This examines nine elements, and excludes nearly all matrices that are not transforms.
-    """
+    """Return whether the first three points and bins may have the cosines of multiples of one angle, of any length."""
     (m00, m01, m02), *others = ([float(matrix[row, column]) for column in columns] for row in rows)
     if 0 in (m00, m01, m02, others[0][0], others[1][0]):
         return True  # a window may begin with zeros
@@ -250,19 +259,30 @@ def _first_cosines(length: int, reference_bin: int) -> Array:
 
 def _search_padded(matrix: Array, bound: float) -> DftBasis | None:
     """Return a transform of real points whose first ones are missing: padded with points of weight 0."""
-    row = int((matrix**2).sum(axis=1).argmax())
+    for missing in _plausible_paddings(matrix):
+        basis = _search(np.pad(matrix, ((missing, 0), (0, 0))), bound)
+        if basis is not None and basis.points.im is None:
+            points = replace(basis.points, re=np.maximum(basis.points.re - missing, 0))
+            return replace(basis, points=points)
+    return None
+
+
+def _plausible_paddings(matrix: Array) -> Iterator[int]:
+    """Yield how many points may be missing before the first one, by the phases of a row with much power."""
+    step = -(-len(matrix) // PROBED_ROWS)
+    with np.errstate(over="ignore"):
+        row = step * int(np.abs(matrix[::step]).sum(axis=1).argmax())
+    if not np.isfinite(matrix[row]).all():
+        return
+    known: set[int] = set()
     for bins in _layouts(matrix.shape[1]):
         if bins.im is None:
             continue
         for length in sorted({len(bins.re), 2 * (len(bins.re) - 1)}):
             for missing in _missing_points(matrix[row], row, bins.re, bins.im, length):
-                if not 0 < missing <= length - len(matrix):
-                    continue
-                basis = _search(np.pad(matrix, ((missing, 0), (0, 0))), bound)
-                if basis is not None and basis.points.im is None:
-                    points = replace(basis.points, re=np.maximum(basis.points.re - missing, 0))
-                    return replace(basis, points=points)
-    return None
+                if 0 < missing <= length - len(matrix) and missing not in known:
+                    known.add(missing)
+                    yield missing
 
 
 def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:

@@ -130,9 +130,11 @@ def _find_bands(product: WindowProduct) -> Bands | None:
     is_large = matrix.size >= MIN_BANDED_ELEMENTS and columns > LANES
     if not is_large or len(product.taps) != 1 or matrix.dtype.kind != "f":
         return None
+    most = MAX_BANDED_SHARE * rows * -(-columns // LANES)
+    if np.count_nonzero(matrix != 0) > LANES * most:
+        return None
     bands = Bands.of(matrix.astype(np.float32, copy=False), LANES)
-    whole = rows * len(bands.starts)
-    return bands if 0 < bands.counts.sum() <= MAX_BANDED_SHARE * whole else None
+    return bands if 0 < bands.counts.sum() <= most else None
 
 
 def _emit_bands(lowering: Lowering, bands: Bands, fields: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from pulse.facts import Array, DType
-from pulse.support.blake2 import blake2b
+from pulse.support.equal_arrays import EqualArrays
 from pulse.support.mapping import ALIGNMENT, align_up, aligned_bytes
 from pulse.support.record import record
 
@@ -145,14 +145,13 @@ class Image:
     region: Region
     runs: list[Array] = field(default_factory=list[Array])
     size: int = 0
-    _buffers: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
+    _shared: EqualArrays[Buffer] = field(default_factory=EqualArrays[Buffer])
 
     def add(self, data: Array, shared: bool) -> Buffer:
         """Append an array; equal bytes are stored once if they may be shared."""
         raw = np.ascontiguousarray(data).view(np.uint8).ravel() if data.size else np.zeros(0, np.uint8)
-        key = _identity(raw) if shared else b""
-        if shared and key in self._buffers:
-            return self._buffers[key]
+        if shared and (known := next(self._shared.find(raw), None)) is not None:
+            return known
         buffer = Buffer(self.region, raw.size, self.size)
         if raw.size >= MIN_RELEASED_BYTES:
             # Separate memory, which is returned to the system as soon as it is in the image.
@@ -162,7 +161,7 @@ class Image:
         self.runs.append(raw)
         self.size += align(raw.size)
         if shared:
-            self._buffers[key] = buffer
+            self._shared.add(raw, buffer)
         return buffer
 
     def assemble(self) -> Array:
@@ -170,16 +169,12 @@ class Image:
         image = aligned_bytes(max(self.size, ALIGNMENT))
         start = 0
         runs, self.runs = self.runs[::-1], []
+        self._shared = EqualArrays[Buffer]()
         while runs:
             run = runs.pop()
             image[start : start + run.size] = run
             start += align(run.size)
         return image
-
-
-def _identity(raw: Array) -> bytes:
-    """Return a key for equal bytes: the bytes themselves, or the digest of many."""
-    return raw.tobytes() if raw.size < MIN_RELEASED_BYTES else blake2b(raw.data, digest_size=32).digest()
 
 
 def align(size: int) -> int:
