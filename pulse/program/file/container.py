@@ -8,7 +8,7 @@ from the start of the file, a multiple of 64. All numbers are little-endian.
 import json
 import mmap
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -78,14 +78,14 @@ def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
             spans[name] = [end, data.nbytes]
             end = align_up(end + data.nbytes)
         text = json.dumps({**header, "sections": spans}, separators=(",", ":"), allow_nan=False).encode()
-    content = bytearray(end)
-    content[FIXED_BYTES : FIXED_BYTES + len(text)] = text
+    body: list[bytes | memoryview] = [len(text).to_bytes(LENGTH_BYTES, "little"), text]
+    end = FIXED_BYTES + len(text)
     for name, data in sections.items():
-        content[spans[name][0] : spans[name][0] + data.nbytes] = data.tobytes()
-    content[len(MAGIC) + CHECKSUM_BYTES : FIXED_BYTES] = len(text).to_bytes(LENGTH_BYTES, "little")
-    content[: len(MAGIC)] = MAGIC
-    content[len(MAGIC) : len(MAGIC) + CHECKSUM_BYTES] = _checksum(content)
-    return bytes(content)
+        start, size = spans[name]
+        body += [bytes(start - end), np.ascontiguousarray(data).reshape(-1).view(np.uint8).data]
+        end = start + size
+    body.append(bytes(align_up(end) - end))
+    return b"".join([MAGIC, _checksum(body), *body])
 
 
 def open_container(source: str | bytes) -> Container:
@@ -105,7 +105,9 @@ def open_container(source: str | bytes) -> Container:
         )
     if sys.byteorder != "little":
         raise LoadError(f"{name}: programs run on little-endian processors only; load the model itself")
-    if content[len(MAGIC) :][:CHECKSUM_BYTES].tobytes() != _checksum(content):
+    if content[len(MAGIC) :][:CHECKSUM_BYTES].tobytes() != _checksum(
+        [content[len(MAGIC) + CHECKSUM_BYTES :].data]
+    ):
         raise LoadError(
             f"{name}: its checksum is wrong, so it is damaged; copy it again, or compile the model again"
         )
@@ -135,7 +137,9 @@ def _map(source: str | bytes) -> Array:
         raise LoadError(f"{source}: cannot be read ({reason}); check the path") from error
 
 
-def _checksum(content: "Array | bytearray") -> bytes:
-    return blake2b(
-        memoryview(cast(Any, content))[len(MAGIC) + CHECKSUM_BYTES :], digest_size=CHECKSUM_BYTES
-    ).digest()
+def _checksum(body: Sequence[bytes | memoryview]) -> bytes:
+    """Return the checksum of all bytes after it, given in parts."""
+    digest = blake2b(digest_size=CHECKSUM_BYTES)
+    for part in body:
+        digest.update(part)
+    return digest.digest()
