@@ -28,7 +28,7 @@ from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
 from pulse.onnx.write.kernel_types import widen_types
-from pulse.onnx.write.walk import check_writers, write_graph
+from pulse.onnx.write.walk import check_size, check_writers, write_graph
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.printable import printable
 from pulse.typed import TypedNetwork
@@ -66,6 +66,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
     graph, writer = model.graph, GraphWriter(opset)
     order = graph.order(graph.outputs)
     check_writers(graph, order, model.title)
+    check_size(graph, order, model.title)
     names = {outlet: writer.names.new(graph.label(outlet)) for outlet in graph.inputs}
     outputs = [writer.names.new(name) for name in graph.output_names]
     lengths = {
@@ -155,6 +156,7 @@ class _Export:
         model, graph = self._model, self._model.graph
         order = graph.order(model.targets)
         check_writers(graph, order, model.title)
+        check_size(graph, order, model.title)
         for port, outlet in zip(model.inputs, graph.inputs, strict=True):
             self._names[outlet] = self._graph.names.new(port.name)
         outputs = [self._graph.names.new(port.name) for port in model.outputs]

@@ -12,6 +12,7 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import WRITERS
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
+from pulse.support.file_bytes import MAX_MODEL_BYTES
 from pulse.support.wording import spell
 
 F = TypeVar("F", bound=TypedFact)
@@ -24,6 +25,17 @@ def check_writers(graph: Graph[F, Op], order: Iterable[int], title: str) -> None
         raise WriteError(
             f"{title}: ops that cannot be written as ONNX: {', '.join(missing)}; keep them out of the streaming part, "
             "or register a function with pulse.onnx.write.registry.writes"
+        )
+
+
+def check_size(graph: Graph[F, Op], order: Iterable[int], title: str) -> None:
+    """Raise WriteError if the constants alone do not fit into an ONNX file."""
+    constants = (op.value for node_id in order if isinstance(op := graph.nodes[node_id].op, Const))
+    size = sum(value.nbytes for value in constants)
+    if size > MAX_MODEL_BYTES:
+        raise WriteError(
+            f"{title}: its weights take {size:,} bytes, and an ONNX file, by which NNEF is written too, has at "
+            f"most {MAX_MODEL_BYTES:,}; write a program file (pulse compile, Program.save)"
         )
 
 

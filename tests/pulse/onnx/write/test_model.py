@@ -1,7 +1,8 @@
 """The file as a whole: opsets, names, metadata, and what cannot be written."""
 
 from collections.abc import Sequence
-from functools import cache
+from contextlib import nullcontext
+from functools import cache, partial
 
 import numpy as np
 import onnx
@@ -15,9 +16,10 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array
 from pulse.metadata import StateMetadata, StreamMetadata
+from pulse.onnx.write import walk
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
-from pulse.onnx.write.model import OPSETS, to_onnx
+from pulse.onnx.write.model import OPSETS, offline_to_onnx, to_onnx
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.norm import LayerNorm
@@ -90,6 +92,22 @@ def test_opsets_unknown_to_the_installed_onnx_are_refused(monkeypatch: pytest.Mo
     ):
         causal().to_onnx(22)
     assert causal().to_onnx(21).opset_import[0].version == 21
+
+
+def test_weights_that_no_file_can_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node("Conv", "x w", "a", pads=[2, 0]), node("Relu", "a", "y")]
+    source = pulse.load(model(nodes, {"x": floats("x", 1, 2, 9)}, {"w": floats("w", 2, 2, 3)}, 17, {"x": 2}))
+    for limit, is_refused in ((48, False), (47, True)):
+        monkeypatch.setattr(walk, "MAX_MODEL_BYTES", limit)
+        for write in (
+            partial(to_onnx, source.pulsify(4), 17),
+            partial(offline_to_onnx, source.analyse(), 17),
+        ):
+            refusal = pytest.raises(
+                WriteError, match=r"weights take 48 bytes, and an ONNX file, .* 47; .*pulse compile"
+            )
+            with refusal if is_refused else nullcontext():
+                write()
 
 
 def test_an_operator_that_the_opset_lacks_is_refused() -> None:
