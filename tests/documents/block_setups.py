@@ -183,6 +183,7 @@ SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "docs/aidge.md": (no_names, no_names, no_names, no_names, no_names, unknown, no_names, no_names),
     "docs/chains.md": (published_models, no_names),
     "docs/copies.md": (sound,),
+    "docs/executor.md": (sound, no_names, no_names),
     "docs/events.md": (probabilities, no_names, no_names, no_names),
     "docs/front.md": (no_names, no_names),
     "docs/kernels.md": (sound,),
