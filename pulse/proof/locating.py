@@ -1,6 +1,6 @@
 """The first wire at which a stream differs, in the order of the graph."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
@@ -29,7 +29,7 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
     If neither differs when the stream runs again, the difference is at the limit of the tolerance, whose third part is
     drawn at random.
     """
-    for divergence in wrong_wires(program, feeds, trial):
+    for divergence in wrong_wires([program], feeds, trial):
         return divergence
     results = stream_whole(program, feeds)
     for name in expected.native:
@@ -51,44 +51,55 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
     )
 
 
-def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
+def wrong_wires(programs: Sequence[Program], feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
     """Yield the wires that differ from the offline model, in the order of the graph; for our own backends only.
 
-    Wires that nothing reads are left out: frames that may not exist may enter a state whose last value is not read.
+    The programs have the same model. Wires that nothing reads are left out: frames that may not exist may enter a state
+    whose last value is not read.
     """
-    backend = BACKENDS.get(program.backend)
-    if backend is None or backend.in_parts or not isinstance(program.model, PulsedNetwork):
+    traceable = [
+        program
+        for program in programs
+        if (backend := BACKENDS.get(program.backend)) is not None
+        and not backend.in_parts
+        and isinstance(program.model, PulsedNetwork)
+    ]
+    if not traceable:
         return
+    network = traceable[0].network
     batch: dict[OutletId, ScheduledWire] = {}
     elements = 0
-    graph = program.network.typed.graph
-    for outlet, scheduled in program.network.wires.items():
+    graph = network.typed.graph
+    for outlet, scheduled in network.wires.items():
         if not graph.outlet(outlet).successors and not graph.is_output(outlet):
             continue
         batch[outlet] = scheduled
-        elements += prod(scheduled.fact.sizes) * program.steps(trial.length)
+        elements += prod(scheduled.fact.sizes) * traceable[0].steps(trial.length)
         if elements > MAX_TRACED_ELEMENTS:
-            yield from _wrong_among(program, batch, feeds, trial)
+            yield from _wrong_among(traceable, batch, feeds, trial)
             batch, elements = {}, 0
     if batch:
-        yield from _wrong_among(program, batch, feeds, trial)
+        yield from _wrong_among(traceable, batch, feeds, trial)
 
 
 def _wrong_among(
-    program: Program, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
+    programs: Sequence[Program], wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
 ) -> Iterator[Divergence]:
-    model = program.network
+    model = programs[0].network
     graph = model.typed.graph
-    traced = compile_model(model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()])
-    _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
     expected = ExpectedOutputs(typed_oracle(model.typed, list(wires)), feeds)
-    for slot, (outlet, scheduled) in enumerate(wires.items()):
-        name, op = graph.label(outlet), graph.node(outlet).op.name
-        axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
-        whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
-        divergence = _find_divergence(name, op, whole, expected, axis, trial, program.backend)
-        if divergence is not None:
-            yield divergence
+    for program in programs:
+        traced = compile_model(
+            model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()]
+        )
+        _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
+        for slot, (outlet, scheduled) in enumerate(wires.items()):
+            name, op = graph.label(outlet), graph.node(outlet).op.name
+            axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
+            whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
+            divergence = _find_divergence(name, op, whole, expected, axis, trial, program.backend)
+            if divergence is not None:
+                yield divergence
 
 
 def _find_divergence(

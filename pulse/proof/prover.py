@@ -90,6 +90,8 @@ def prove_programs(
             worst = worst.join(errors)
             if divergence is not None:
                 break
+        if divergence is None and trial.traced:
+            divergence = next(wrong_wires(trial_programs, feeds, trial), None)
         if divergence is not None:
             break
     if not records:
@@ -126,7 +128,7 @@ def _ends_in_time(program: Program, trial: Trial, effort: Effort) -> bool:
 def _judge(
     program: Program, feeds: Feeds, expected: ExpectedOutputs, trial: Trial
 ) -> tuple[LargestError, Divergence | None]:
-    """Return the largest errors of one stream, and where it differs."""
+    """Return the largest errors of one stream's outputs, and where it differs."""
     errors = _largest_errors(program, feeds, expected)
     if isinstance(errors, str):
         return LargestError(), Divergence(
@@ -139,7 +141,7 @@ def _judge(
         )
     if errors.share > 1:
         return errors, first_divergence(program, feeds, expected, trial)
-    return errors, next(wrong_wires(program, feeds, trial), None) if trial.traced else None
+    return errors, None
 
 
 def _largest_errors(program: Program, feeds: Feeds, expected: ExpectedOutputs) -> LargestError | str:
