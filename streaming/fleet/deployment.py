@@ -7,7 +7,15 @@ from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.value_types import TomlTable
 from streaming.fleet.stream_name import VERSION_NAME
-from streaming.serve.settings import SERVER, ServerSettings, fill, read_table, read_toml, take_entry
+from streaming.serve.settings import (
+    SERVER,
+    ServerSettings,
+    fill,
+    read_table,
+    read_toml,
+    require_range,
+    take_entry,
+)
 
 
 @record
@@ -16,7 +24,7 @@ class Deployment:
 
     version     the name of the version
     server      the settings of each worker; port 0: any free one
-    weight      its share of new streams, relative to other versions; 0: none, and it ends with its last stream
+    weight      its share of new streams, relative to other versions; 0 in a running fleet: it ends with its last stream
     min_workers  the minimum number of workers
     max_workers  the maximum number of workers
     load        the fraction of the budget of steps that streams should fill: workers are added above it
@@ -41,20 +49,16 @@ class Deployment:
 
     def __post_init__(self) -> None:
         if not VERSION_NAME.fullmatch(self.version):
-            raise InputError(f"version {self.version!r}: up to 32 letters, digits, - and _")
+            raise InputError(f"version {self.version!r}: use up to 32 letters, digits, - or _")
         if not 1 <= self.min_workers <= self.max_workers:
             raise InputError(
                 f"min_workers = {self.min_workers}, max_workers = {self.max_workers}: there must be "
                 "1 <= min_workers <= max_workers"
             )
         if not 0 < self.load <= 1:
-            raise InputError(f"load = {self.load:g} must be above 0 and at most 1")
-        for name in ("down_after_s", "weight"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} = {getattr(self, name):g} must not be negative")
-        for name in ("cpus", "copies", "moved_per_s"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} = {getattr(self, name):g} must be positive")
+            raise InputError(f"load = {self.load:g}: must be above 0 and at most 1")
+        require_range(self, ("down_after_s", "weight"), allows_zero=True)
+        require_range(self, ("cpus", "copies", "moved_per_s"))
         if self.server.checkpoints is not None:
             raise InputError("checkpoints: in a fleet the other machines hold them; leave the folder out")
         for model in self.server.models:

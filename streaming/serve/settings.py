@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,17 @@ SCRIPT, MODULE = "worklet.js", "module.wasm"
 """The files that run a model in a browser."""
 SERVER, MODEL = "the server", "[[model]]"
 """The parts of a file, in errors."""
+
+
+def require_range(
+    settings: object, names: Iterable[str], prefix: str = "", allows_zero: bool = False
+) -> None:
+    """Raise InputError for a number that is infinite, or not above 0 (at least 0, if that is allowed)."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and not (0 < value < inf or (allows_zero and value == 0)):
+            minimum = "at least" if allows_zero else "above"
+            raise InputError(f"{prefix}{name} = {value:g}: must be {minimum} 0, and finite")
 
 
 @record
@@ -47,6 +59,7 @@ class ModelSettings:
     web: Path | None = None
 
     def __post_init__(self) -> None:
+        require_range(self, ("streams", "pulse", "rate"), f"{self.id}: ")
         missing = [name for name in (SCRIPT, MODULE) if self.web and not (self.web / name).is_file()]
         if missing:
             raise InputError(
@@ -64,7 +77,7 @@ class LimitSettings:
     """The limits for clients.
 
     message_bytes        bytes of a message
-    messages_per_s       messages of one connection, on average over a second
+    messages_per_s       messages of one connection in each second of the clock
     speed                frames that a stream may send, as a multiple of its rate; more are held back
     window_s             seconds by which an input may be ahead of the steps
     idle_s               seconds without any message
@@ -119,18 +132,18 @@ class ServerSettings:
     def __post_init__(self) -> None:
         names = [model.id for model in self.models]
         if not names:
-            raise InputError("a server needs a model; give one, or none at all for the built-in denoiser")
+            raise InputError(
+                "the server's file lists no model; add [[model]], or leave the file out for the built-in denoiser"
+            )
         if len(set(names)) < len(names):
             raise InputError(
                 f"models {', '.join(names)}: two have the same name; set name in the server's file"
             )
         if (self.certificate is None) != (self.key is None):
             raise InputError("TLS needs both files, a certificate and its key")
-        if not self.budget > 0:
-            raise InputError(f"budget {self.budget:g}: must be positive")
-        for name, value in vars(self.limits).items():
-            if not value > 0:
-                raise InputError(f"limits: {name} = {value:g} must be positive")
+        require_range(self, ("threads", "budget", "keep_s"))
+        require_range(self, ("drain_s", "checkpoint_s"), allows_zero=True)
+        require_range(self.limits, vars(self.limits), "limits.")
 
 
 def read_settings(path: Path) -> ServerSettings:
