@@ -1,11 +1,13 @@
 """Checkpoints: files of stream states, from which any server with the same model can continue."""
 
+import errno
 import json
 import logging
 import os
 import re
 import secrets
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -125,6 +127,7 @@ class CheckpointFolder(NotCopyable, reason="give each server the path of the fol
                 file.flush()
                 os.fsync(file.fileno())
             Path(part).replace(path)
+            self._sync_folder()
         except BaseException:
             Path(part).unlink(missing_ok=True)
             raise
@@ -155,9 +158,14 @@ class CheckpointFolder(NotCopyable, reason="give each server the path of the fol
             path.unlink(missing_ok=True)
 
     def sweep(self) -> tuple[int, int]:
-        """Remove expired checkpoints. Returns how many, and how many could not be removed."""
+        """Remove expired checkpoints. Returns how many, and how many errors there were; the folder's own is logged."""
         oldest, count, failed = time.time() - self.keep_s, 0, 0
-        for path in self._path.glob(f"*{SUFFIX}"):
+        try:
+            paths = list(self._path.glob(f"*{SUFFIX}"))
+        except OSError as error:
+            logger.error("the folder of checkpoints cannot be read: %s", error.strerror or error)
+            return 0, 1
+        for path in paths:
             try:
                 if path.stat().st_mtime < oldest:
                     path.unlink(missing_ok=True)
@@ -167,6 +175,19 @@ class CheckpointFolder(NotCopyable, reason="give each server the path of the fol
             except OSError:
                 failed += 1
         return count, failed
+
+    def _sync_folder(self) -> None:
+        """Sync the names of the files, if the system can."""
+        if sys.platform == "win32":
+            return
+        folder = os.open(self._path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+        finally:
+            os.close(folder)
 
     def _files(self, name: str) -> list[Path]:
         """Return the files of a stream, newest last."""

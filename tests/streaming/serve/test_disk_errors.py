@@ -123,6 +123,56 @@ def test_a_checkpoint_that_cannot_be_read_is_logged(
     ]
 
 
+def test_the_new_checkpoint_is_on_the_disk_before_the_old_one_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, fsync, unlink, steps = CheckpointFolder(tmp_path, 60), os.fsync, Path.unlink, []
+
+    def record_fsync(descriptor):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def record_unlink(path, missing_ok=False):
+        steps.append("older")
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(os, "fsync", record_fsync)
+    monkeypatch.setattr(Path, "unlink", record_unlink)
+    name = folder.new_name()
+    folder.save(name, 0, CHECKPOINT)
+    folder.save(name, 1, CHECKPOINT)
+    assert steps == ["file", "folder", "file", "folder", "older"]
+
+
+def test_a_file_system_that_cannot_sync_a_folder_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, fsync = CheckpointFolder(tmp_path, 60), os.fsync
+
+    def refuse_folders(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    name = folder.new_name()
+    assert folder.save(name, 0, CHECKPOINT)
+    assert folder.load(name) == (CHECKPOINT, 0)
+
+
+def test_a_folder_that_cannot_be_read_ends_no_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = CheckpointFolder(tmp_path, 60)
+
+    def refuse(path, pattern):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+
+    monkeypatch.setattr(Path, "glob", refuse)
+    assert folder.sweep() == (0, 1)
+    assert caplog.messages == ["the folder of checkpoints cannot be read: Stale file handle"]
+
+
 def test_a_sweep_continues_after_a_file_that_cannot_be_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
