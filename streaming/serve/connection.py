@@ -83,6 +83,7 @@ class Connection(NotCopyable, reason="it is an open connection"):
         self._rate_limiter = RateLimiter(limits, None)
         self._last_message = time.monotonic()
         self._is_held = False
+        self._hold_timer: asyncio.TimerHandle | None = None
         self._failure: Exception | None = None
 
     async def run(self) -> str:
@@ -159,6 +160,7 @@ class Connection(NotCopyable, reason="it is an open connection"):
             self._outbox.stream = self.stream
             self._outbox.push(self._ready_message(self.stream))
             if checkpoint is not None:
+                self._counts.resumed += 1
                 for message in checkpoint.outputs:
                     self._outbox.push(message)
             reason = "lost"
@@ -242,7 +244,7 @@ class Connection(NotCopyable, reason="it is an open connection"):
             hold_s = self._rate_limiter.hold_s()
             if hold_s > 0:
                 self._counts.held_back += 1
-                asyncio.get_running_loop().call_later(hold_s, self._end_hold)
+                self._read_later(hold_s)
             if stream.is_ahead() or hold_s > 0:
                 self._is_held = True
                 self._protocol.hold()
@@ -252,23 +254,28 @@ class Connection(NotCopyable, reason="it is an open connection"):
             self._failure = error
             self._scope.cancel()
 
+    def _read_later(self, hold_s: float) -> None:
+        """Try to resume reading after a time, if no earlier call does."""
+        if self._hold_timer is None:
+            self._hold_timer = asyncio.get_running_loop().call_later(hold_s, self._end_hold)
+
     def _end_hold(self) -> None:
-        """Resume reading if the frames so far are paid for, else wait for the rest of their time."""
-        hold_s = self._rate_limiter.hold_s()
-        if hold_s > 0:
-            asyncio.get_running_loop().call_later(hold_s, self._end_hold)
-        else:
-            self._read_again()
+        self._hold_timer = None
+        self._read_again()
 
     def _read_again(self) -> None:
-        """Resume reading, if it is time and there is space."""
+        """Resume reading if there is space and the frames so far are paid for, else wait for the rest of their time."""
         if not self._is_held or self.stream is None or self._ending is not None:
             return
         try:
-            if self.stream.is_ahead() or self._rate_limiter.hold_s() > 0:
+            if self.stream.is_ahead():
                 return
         except ProtocolError as error:
             self.end(error)
+            return
+        hold_s = self._rate_limiter.hold_s()
+        if hold_s > 0:
+            self._read_later(hold_s)
             return
         self._is_held = False
         self._protocol.resume_reading()

@@ -57,7 +57,6 @@ class StreamSaving(NotCopyable, reason="it saves a stream of a connection"):
                     "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
                 )
             self.name, self._generation = hello.resume, generation + 1
-            self._counts.resumed += 1
         elif hello.stream is not None:
             self._generation = 1  # a named stream may have an older checkpoint
         self._unconfirmed = Unconfirmed(hello.confirms, checkpoint)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -262,6 +263,26 @@ def test_too_fast_frames_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
         clock.now_s = 10.1
         assert client.receive_until("flushed")[-1]["received"] == [23]
         assert server.service.counts.held_back == 1
+
+
+def test_a_stream_has_one_timer_of_its_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if an answer ends the hold while its timer waits for a busy event loop."""
+    clock, timers = HeldClock(10.0), []
+
+    class BusyLoop:
+        def call_later(self, delay_s, callback):
+            clock.now_s += delay_s + 0.001
+            timers.append(callback)
+            return callback
+
+    monkeypatch.setattr("streaming.serve.connection.RateLimiter", partial(RateLimiter, monotonic=clock))
+    monkeypatch.setattr("streaming.serve.connection.asyncio", SimpleNamespace(get_running_loop=BusyLoop))
+    with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
+        client.hello()
+        client.send_frames(np.zeros(30), 0)
+        client.send_frames(np.zeros(30), 30)
+        wait_until(lambda: server.service.counts.held_back == 2, "the second block is held back")
+        assert len(timers) == 1
 
 
 def test_a_token_is_required() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,16 @@ async def test_a_stream_is_resumed_only_at_its_rate(tmp_path: Path) -> None:
                 assert client.hello(rate=8_000, resume=stream.resume_name)["type"] == "ready"
                 (error,) = client.receive_until("error")[-1:]
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
+
+
+def test_a_refused_resumption_is_not_counted(tmp_path: Path) -> None:
+    name = "0" * 32
+    assert CheckpointFolder(tmp_path, 60).save(name, 0, Checkpoint("filtered", 0, (6,), (6,), b""))
+    with servers(tmp_path, 1) as (server,), ExitStack() as stack:
+        for _ in range(4):
+            assert stack.enter_context(raw(server)).hello()["type"] == "ready"
+        assert stack.enter_context(raw(server)).hello(resume=name)["code"] == "busy"
+        assert server.service.counts.resumed == 0
 
 
 async def test_a_server_with_checkpoints_refuses_opus(tmp_path: Path) -> None:
