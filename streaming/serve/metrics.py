@@ -13,12 +13,19 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from streaming.latency import LatencyHistogram
+from streaming.serve.counts import COUNT_MEANINGS
 
 if TYPE_CHECKING:
     from streaming.serve.service import Service
 
 BOUNDS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 """The upper bounds of the buckets."""
+PART_MEANINGS = {
+    "queue": "Seconds from the arrival of a pulse's last sample to its step",
+    "step": "Seconds of the step of a pulse",
+    "answer": "Seconds from the arrival of a pulse's last sample until its outputs are handed to the socket",
+}
+"""The measured parts of a pulse's latency."""
 
 
 class ServiceCollector(Collector):
@@ -50,15 +57,15 @@ class ServiceCollector(Collector):
         )
         yield GaugeMetricFamily("pulse_connections", "WebSockets that are open", len(service.connections))
         for name, count in service.counts.by_name().items():
-            yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), count)
+            yield CounterMetricFamily(f"pulse_{name}", COUNT_MEANINGS[name], count)
         endings = CounterMetricFamily(
             "pulse_connections_ended", "Connections by the reason of their end", labels=["reason"]
         )
         for reason, count in sorted(service.counts.ended.items()):
             endings.add_metric([reason], count)
         yield endings
-        for part in ("queue", "step", "answer"):
-            family = HistogramMetricFamily(f"pulse_{part}_seconds", f"{part} of a pulse", labels=["model"])
+        for part, meaning in PART_MEANINGS.items():
+            family = HistogramMetricFamily(f"pulse_{part}_seconds", meaning, labels=["model"])
             for model in service.models:
                 latency = service.times(model.name).by_name[part]
                 family.add_metric([model.name], _buckets(latency), latency.total_ns / 1e9)
