@@ -80,7 +80,7 @@ class Admission(NotCopyable, reason="it belongs to a running server"):
         if self.loop_fraction > MAX_LOOP_LOAD:
             raise ProtocolError(
                 "busy",
-                f"the server moves bytes for {self.loop_fraction:.0%} of its time",
+                f"the event loop is busy {self.loop_fraction:.0%} of the time",
                 "send larger blocks, try again later, or use another server",
             )
         free = [worker for worker in self._workers if model.has_lane(worker)]

@@ -33,7 +33,11 @@ class RateLimiter:
         """Count a message. Raises ProtocolError: it is too long, or one too many."""
         max_bytes = min(MAX_TEXT_BYTES, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > max_bytes:
-            raise ProtocolError("size", f"a message of {count_of(size, 'byte')}", f"send at most {max_bytes}")
+            raise ProtocolError(
+                "size",
+                f"a message of {count_of(size, 'byte')}",
+                f"send at most {count_of(max_bytes, 'byte')}",
+            )
         second = int(self._monotonic())
         if second != self._second:
             self._second, self._messages = second, 0

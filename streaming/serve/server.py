@@ -86,7 +86,10 @@ def _describe_refusal(host: str, port: int, error: Exception) -> str:
     """Describe why an address cannot be listened on, and what to do."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, socket.gaierror | UnicodeError):
-        return f"host {host}: is no address or known name; give one of this machine with {spell('host')}"
+        return (
+            f"host {host}: not an IP address, and the name does not resolve; give an address of this machine with "
+            f"{spell('host')}"
+        )
     if number == errno.EADDRINUSE:
         return (
             f"port {port} of {host}: is in use, perhaps by another server; end that one, or choose another port with "

@@ -27,7 +27,7 @@ class StreamEvents:
         rate_hz: int | None,
         client_hz: int | None,
     ) -> None:
-        self._wire_hz = client_hz or 0
+        self._client_hz = client_hz or 0
         self._detectors = {
             port.name: (choices[port.name].of_port(port, rate_hz), port.axis or 0)
             for port in program.outputs
@@ -74,4 +74,4 @@ class StreamEvents:
         }
 
     def _frame(self, seconds: float) -> int:
-        return round(seconds * self._wire_hz)
+        return round(seconds * self._client_hz)

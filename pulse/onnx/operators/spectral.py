@@ -39,7 +39,9 @@ def stft(node: NodeContext) -> OutletId:
     onesided = node.flag("onesided", True)
     bins = length // 2 + 1 if onesided else length
     if 2 * length * parts * bins > MAX_ELEMENTS:
-        raise node.error(f"frames of {length} samples are too long; their matrix is at most {MAX_ELEMENTS}")
+        raise node.error(
+            f"frames of {length} samples are too long; their matrix has at most {MAX_ELEMENTS} elements"
+        )
     basis = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
     kernel = basis.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")

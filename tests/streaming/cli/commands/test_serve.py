@@ -42,7 +42,7 @@ def test_files_that_cannot_be_read_are_refused_with_a_way_out(
         ("203.0.113.1", "host 203.0.113.1: is not an address of this machine; choose one with --host"),
         (
             "name.invalid",
-            "host name.invalid: is no address or known name; give one of this machine with --host",
+            "host name.invalid: not an IP address, and the name does not resolve; give an address",
         ),
     ],
 )
