@@ -97,9 +97,9 @@ def measure() -> UnitCosts:
     data, snapshot = checkpoint.as_bytes(), session.snapshot()
     restored = Session(program)
     restore_us = _cpu_us(lambda: restored.restore(snapshot), SAVES)
-    holder = Holder(60.0, 1 << 30)
+    holder = Holder(1 << 30)
     names = [str(StreamName.new("1")) for _ in range(SAVES)]
-    hold_us = _cpu_us(lambda: holder.save(names[0], 0, data), SAVES)
+    hold_us = _cpu_us(lambda: holder.save(names[0], 0, data, 60.0), SAVES)
     options = argparse.Namespace(servers=1, seconds=SECONDS, block=BLOCK, format="pcm16")
     row = run("denoiser", None, "pulse", STREAMS, options)
     workers = [f"1-{index:06x}" for index in range(WORKERS)]
@@ -148,7 +148,7 @@ class _OneHolder:
     entries = (HolderEntry("holder", "node"),)
 
     def __init__(self) -> None:
-        self._holder = Holder(60.0, 1 << 30)
+        self._holder = Holder(1 << 30)
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         return {name: getattr(self._holder, method)(*arguments) for name in names}
@@ -190,7 +190,7 @@ class _StillCluster:
             )
             for worker in table.workers
         }
-        self._holders = {holder.name: HolderStatus(0, 0, 0, 0, 0) for holder in table.holders}
+        self._holders = {holder.name: HolderStatus(0, 0, 0, 0, 0, table.number) for holder in table.holders}
 
     def nodes(self) -> list[ClusterNode]:
         return self._nodes
@@ -230,9 +230,9 @@ def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
         import ray  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError:
         return None, None, None
-    from streaming.fleet.ray_cluster import HolderActor, ask_actors
+    from streaming.fleet.ray_cluster import ask_actors
 
-    class Counted(HolderActor):
+    class Counted(Holder):
         def cpu_s(self) -> float:
             return time.process_time()
 
@@ -245,12 +245,12 @@ def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
         logging_level=40,
     )
     try:
-        actor = ray.remote(Counted).options(num_cpus=0).remote(60.0, 1 << 30)
+        actor = ray.remote(Counted).options(num_cpus=0).remote(1 << 30)
         actors = {"holder": actor}
-        ask_actors(actors, "save", ("s", 0, data), 10.0)
+        ask_actors(actors, "save", ("s", 0, data, 60.0), 10.0)
         there, here = ray.get(actor.cpu_s.remote()), time.process_time()
         for _ in range(SAVES):
-            assert ask_actors(actors, "save", ("s", 0, data), 10.0) == {"holder": "saved"}
+            assert ask_actors(actors, "save", ("s", 0, data, 60.0), 10.0) == {"holder": "saved"}
         here, there = time.process_time() - here, ray.get(actor.cpu_s.remote()) - there
         small = time.process_time()
         ask_actors({str(index): actor for index in range(SAVES)}, "status", (), 10.0)

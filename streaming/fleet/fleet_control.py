@@ -5,6 +5,7 @@ import secrets
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from pulse.errors import InputError
 from pulse.support.naming import require_name, unknown_name
@@ -19,14 +20,16 @@ from streaming.fleet.holder import HolderStatus
 from streaming.fleet.scaling import Load, Scaling
 
 MAX_MISSES = 4
-"""A worker that misses this many observations in a row is lost."""
+"""A member that misses this many observations in a row is lost."""
 START_TIMEOUT_S = 120.0
-"""The seconds that a worker may take to start, which includes compiling models."""
+"""The seconds that a member may take to start, which includes compiling models."""
 RETRY_S = 15.0
 """The seconds to wait, after a worker that failed to start, before the next one of its version."""
 MAX_PROBLEMS = 20
 """Older problems are forgotten."""
 logger = logging.getLogger("pulse.fleet")
+EntryT = TypeVar("EntryT", WorkerEntry, HolderEntry)
+StatusT = TypeVar("StatusT", WorkerStatus, HolderStatus)
 
 
 @record
@@ -39,7 +42,6 @@ class FleetStatus:
     holders   name -> what the holder reports
     wanted    version -> number of workers wanted
     shortage  version -> number of workers for which no node has CPUs
-    leaving   workers and nodes to be emptied
     problems  the latest problems, as text
     lost      the number of workers that ended by themselves since the control started
     """
@@ -50,27 +52,57 @@ class FleetStatus:
     holders: dict[str, HolderStatus]
     wanted: dict[str, int]
     shortage: dict[str, int]
-    leaving: tuple[str, ...]
     problems: tuple[str, ...]
     lost: int
 
 
 @dataclass
-class ObservedWorker:
-    """A worker, and the observations of the control.
+class ObservedMember(Generic[EntryT, StatusT]):
+    """A member, and the observations of the control.
 
-    entry    its entry in the table
-    status   its last status; None before its first answer
-    missed   the number of observations in a row that it has not answered
-    refused  the refused streams that ``Scaling`` has taken into account
-    began_s  the time since which it starts; None if it started under an earlier control
+    entry     its entry in the table
+    starting  whether it has never answered
+    began_s   the time since which it starts; None if it started under an earlier control
+    status    its last status; None before its first answer to this control
+    missed    the number of observations in a row that it has not answered
     """
 
-    entry: WorkerEntry
-    status: WorkerStatus | None = None
-    missed: int = 0
-    refused: int = 0
+    entry: EntryT
+    starting: bool = False
     began_s: float | None = None
+    status: StatusT | None = None
+    missed: int = 0
+
+    def record(self, status: StatusT) -> None:
+        """Record an answer."""
+        self.status, self.starting, self.missed = status, False, 0
+
+    def record_silence(self, now_s: float) -> str | None:
+        """Record that it did not answer. Returns why it is lost; None if it may still answer."""
+        if self.starting:
+            self.began_s = now_s if self.began_s is None else self.began_s
+            has_failed = now_s - self.began_s > START_TIMEOUT_S
+            return f"it has not started within {START_TIMEOUT_S:g} s" if has_failed else None
+        self.missed += 1
+        return f"it did not answer {MAX_MISSES} times in a row" if self.missed >= MAX_MISSES else None
+
+
+@dataclass
+class ObservedWorker(ObservedMember[WorkerEntry, WorkerStatus]):
+    """A worker, and the observations of the control.
+
+    refused  the refused streams that ``Scaling`` has taken into account, or that an earlier control has seen
+    """
+
+    refused: int = 0
+
+    def record(self, status: WorkerStatus) -> None:
+        """Record an answer, with the address and the phase in it."""
+        if self.status is None:
+            self.refused = status.refused
+        super().record(status)
+        phase = "draining" if status.draining else "live"
+        self.entry = replace(self.entry, url=status.url, phase=phase)
 
 
 class FleetControl(NotCopyable, reason="a fleet has one control"):
@@ -82,14 +114,17 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
     def __init__(self, cluster: Cluster, table: FleetTable) -> None:
         self._cluster = cluster
         self._table = table
-        self._workers = {entry.name: ObservedWorker(entry) for entry in table.workers}
-        self._holders = {entry.name: entry for entry in table.holders}
+        self._workers = {
+            entry.name: ObservedWorker(entry, starting=entry.phase == "starting") for entry in table.workers
+        }
+        self._holders = {
+            entry.name: ObservedMember[HolderEntry, HolderStatus](entry) for entry in table.holders
+        }
         self._deployments = dict(table.deployments)
         self._coming = dict(table.coming)
-        self._leaving: set[str] = set()
+        self._leaving = set(table.leaving)
         self._scalings: dict[str, Scaling] = {}
         self._failed_s: dict[str, float] = {}
-        self._holder_statuses: dict[str, HolderStatus] = {}
         self._nodes: dict[str, ClusterNode] = {}
         self._wanted_workers: dict[str, int] = {}
         self._plan = FleetPlan((), {})
@@ -99,28 +134,35 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
     def deploy(self, deployment: Deployment) -> None:
         """Deploy a new version, or change one's number of workers. A new one gets all new streams once it is live.
 
-        Raises  InputError: other models under the name of an existing version
+        Raises  InputError: other models under the name of an existing version, or a weight of 0
         """
-        present = self._deployments.get(deployment.version)
+        version, weight = deployment.version, deployment.weight
+        if weight == 0:
+            raise InputError(
+                f"weight = 0: version {version} would get no streams; give a weight above 0, or retire the version "
+                "with pulse fleet set-weight"
+            )
+        present = self._deployments.get(version)
         if present is not None and present.server != deployment.server:
             raise InputError(
-                f"version {deployment.version} is deployed with other settings; give the new ones another version"
+                f"version {version} is deployed with other settings; give the new ones another version"
             )
-        if present is None and self._deployments:
-            self._coming[deployment.version] = deployment.weight
-        if deployment.version in self._coming:
+        if version in self._coming or (present is None and self._deployments):
+            self._coming[version] = weight
             deployment = replace(deployment, weight=0.0)
-        self._deployments[deployment.version] = deployment
-        self._failed_s.pop(deployment.version, None)
+        self._deployments[version] = deployment
+        self._failed_s.pop(version, None)
+        self._publish_table()
 
     def set_weight(self, version: str, weight: float) -> None:
         """Set a version's share of the new streams, relative to the others.
 
-        Raises InputError: no version has the name
+        Raises InputError: no version has the name, or the weight is negative
         """
         require_name("version", version, self._deployments, InputError)
-        self._coming.pop(version, None)
         self._deployments[version] = replace(self._deployments[version], weight=weight)
+        self._coming.pop(version, None)
+        self._publish_table()
 
     def drain(self, name: str) -> None:
         """Empty a worker, or a node by its id or address. Raises InputError: there is no such worker or node."""
@@ -129,17 +171,17 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
             names = [*self._workers, *(node.address for node in self._nodes.values())]
             raise InputError(unknown_name("worker or machine", name, names))
         self._leaving.update(nodes or [name])
+        self._publish_table()
 
     def status(self) -> FleetStatus:
         """Return the last observed status."""
         return FleetStatus(
             table=self._table,
             nodes=tuple(self._nodes.values()),
-            workers=self._statuses,
-            holders=dict(self._holder_statuses),
+            workers=_statuses(self._workers.values()),
+            holders=_statuses(self._holders.values()),
             wanted=dict(self._wanted_workers),
             shortage=dict(self._plan.shortage),
-            leaving=tuple(sorted(self._leaving)),
             problems=tuple(self._problems),
             lost=self._lost,
         )
@@ -150,8 +192,8 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
         now_s  the time of a monotonic clock
         """
         self._nodes = {node.id: node for node in self._cluster.nodes()}
-        self._poll_holders()
-        self._poll_workers(now_s)
+        self._poll_members(now_s)
+        self._start_holders(now_s)
         self._direct_new_streams()
         self._publish_table()
         self._scale(now_s)
@@ -170,54 +212,42 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
         return tuple(worker.entry for worker in self._workers.values())
 
     @property
-    def _statuses(self) -> dict[str, WorkerStatus]:
-        return {name: worker.status for name, worker in self._workers.items() if worker.status is not None}
+    def _members(self) -> list[ObservedMember[Any, Any]]:
+        return [*self._workers.values(), *self._holders.values()]
 
-    def _poll_holders(self) -> None:
-        answers = self._cluster.ask(list(self._holders), "status")
-        self._holder_statuses = {
-            name: answer for name, answer in answers.items() if isinstance(answer, HolderStatus)
-        }
-        for name, holder in list(self._holders.items()):
-            if holder.node not in self._nodes or isinstance(answers.get(name), MemberFailure):
-                self._note(f"holder {name} is lost")
-                del self._holders[name]
-        for node in self._nodes.values():
-            if node.id not in {holder.node for holder in self._holders.values()}:
-                name = f"holder-{secrets.token_hex(4)}"
-                self._cluster.start_holder(name, node)
-                self._holders[name] = HolderEntry(name, node.id)
+    def _poll_members(self, now_s: float) -> None:
+        """Record what members answer, and drop those that are lost."""
+        members = self._members
+        answers = self._cluster.ask([member.entry.name for member in members], "status")
+        for member in members:
+            answer = answers.get(member.entry.name)
+            if isinstance(answer, MemberFailure):
+                self._drop(member, answer.reason, now_s)
+            elif answer is not None:
+                member.record(answer)
+            elif member.entry.node not in self._nodes:
+                self._drop(member, "its machine is gone", now_s)
+            elif reason := member.record_silence(now_s):
+                self._drop(member, reason, now_s)
 
-    def _poll_workers(self, now_s: float) -> None:
-        answers = self._cluster.ask(list(self._workers), "status")
-        for name, worker in list(self._workers.items()):
-            answer = answers.get(name)
-            entry = worker.entry
-            if isinstance(answer, WorkerStatus):
-                worker.missed, worker.status = 0, answer
-                phase = "draining" if answer.draining else "live"
-                worker.entry = replace(entry, url=answer.url, phase=phase)
-            elif isinstance(answer, MemberFailure) or entry.node not in self._nodes:
-                reason = answer.reason if isinstance(answer, MemberFailure) else "its machine is gone"
-                if entry.phase == "starting" and isinstance(answer, MemberFailure):
-                    self._failed_s[entry.version] = now_s
-                self._drop_worker(name, reason)
-            elif entry.phase == "starting":
-                if worker.began_s is None:
-                    worker.began_s = now_s
-                if now_s - worker.began_s > START_TIMEOUT_S:
-                    self._failed_s[entry.version] = now_s
-                    self._drop_worker(name, f"it has not started within {START_TIMEOUT_S:g} s")
-            else:
-                worker.missed += 1
-                if worker.missed >= MAX_MISSES:
-                    self._drop_worker(name, f"it did not answer {MAX_MISSES} times in a row")
+    def _start_holders(self, now_s: float) -> None:
+        """Start a holder on each node that has none."""
+        for node_id in self._nodes.keys() - {holder.entry.node for holder in self._holders.values()}:
+            name = f"holder-{secrets.token_hex(4)}"
+            self._cluster.start_holder(name, self._nodes[node_id])
+            self._holders[name] = ObservedMember(HolderEntry(name, node_id), starting=True, began_s=now_s)
 
-    def _drop_worker(self, name: str, reason: str) -> None:
-        self._note(f"worker {name} is lost: {reason}")
+    def _drop(self, member: ObservedMember[Any, Any], reason: str, now_s: float) -> None:
+        entry, is_worker = member.entry, isinstance(member, ObservedWorker)
+        self._note(f"{'worker' if is_worker else 'holder'} {entry.name} is lost: {reason}")
+        self._cluster.end(entry.name)
+        if not is_worker:
+            del self._holders[entry.name]
+            return
         self._lost += 1
-        self._cluster.end(name)
-        self._forget(name)
+        if member.starting:
+            self._failed_s[entry.version] = now_s
+        self._forget(entry.name)
 
     def _forget(self, name: str) -> None:
         del self._workers[name]
@@ -254,7 +284,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
         observed = ObservedFleet(
             list(self._nodes.values()),
             self._entries,
-            {name: status.streams for name, status in self._statuses.items()},
+            {name: status.streams for name, status in _statuses(self._workers.values()).items()},
             self._leaving,
             self._deployments,
             self._wanted_workers,
@@ -268,7 +298,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
                         name, self._nodes[action.node], self._deployments[action.version]
                     )
                     entry = WorkerEntry(name, action.node, action.version)
-                    self._workers[name] = ObservedWorker(entry, began_s=now_s)
+                    self._workers[name] = ObservedWorker(entry, starting=True, began_s=now_s)
             elif isinstance(action, Drain):
                 worker = self._workers[action.worker]
                 worker.entry = replace(worker.entry, phase="draining")
@@ -284,21 +314,26 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
         table = FleetTable(
             self._table.number,
             self._entries,
-            tuple(self._holders.values()),
+            tuple(holder.entry for holder in self._holders.values()),
             dict(self._deployments),
             dict(self._coming),
+            tuple(sorted(self._leaving)),
         )
+        members = self._members
         if table != self._table:
             self._table = replace(table, number=self._table.number + 1)
-            names = [*self._workers, *self._holders]
         else:
-            names = [name for name, status in self._statuses.items() if status.table < self._table.number]
-        if names:
-            self._cluster.ask(names, "set_table", self._table)
+            members = [member for member in members if member.status and member.status.table < table.number]
+        if members:
+            self._cluster.ask([member.entry.name for member in members], "set_table", self._table)
 
     def _note(self, problem: str) -> None:
         logger.warning(problem)
         self._problems.append(problem)
+
+
+def _statuses(members: Iterable[ObservedMember[EntryT, StatusT]]) -> dict[str, StatusT]:
+    return {member.entry.name: member.status for member in members if member.status is not None}
 
 
 def _take_load(workers: Iterable[ObservedWorker]) -> Load:

@@ -61,7 +61,7 @@ class FleetReport(Report):
         for entry in self.status.table.workers:
             worker = self.status.workers.get(entry.name)
             figures = ["", ""] if worker is None else [str(worker.streams), f"{worker.filled:.0%}"]
-            leaves = " (leaves)" if {entry.name, entry.node} & set(self.status.leaving) else ""
+            leaves = " (leaves)" if {entry.name, entry.node} & set(self.status.table.leaving) else ""
             rows.append([entry.name, entry.phase + leaves, self._address(entry.node), entry.url, *figures])
         return Table("workers", ["worker", "", "machine", "address", "streams", "load"], rows, right=[4, 5])
 
@@ -96,7 +96,7 @@ class FleetReport(Report):
             "versions": deployments,
             "workers": _members(status.table.workers, status.workers),
             "holders": _members(status.table.holders, status.holders),
-            "leaving": status.leaving,
+            "leaving": status.table.leaving,
             "problems": status.problems,
             "lost": status.lost,
         }

@@ -45,6 +45,7 @@ class FleetTable:
     holders      the processes that keep checkpoints
     deployments  the wanted deployments, by version
     coming       version -> its weight once its workers are live; until then, its weight is 0
+    leaving      workers and nodes to be emptied
     """
 
     number: int = 0
@@ -52,6 +53,7 @@ class FleetTable:
     holders: tuple[HolderEntry, ...] = ()
     deployments: Mapping[str, Deployment] = field(default_factory=dict[str, Deployment])
     coming: Mapping[str, float] = field(default_factory=dict[str, float])
+    leaving: tuple[str, ...] = ()
 
     def live_workers(self, version: str) -> list[WorkerEntry]:
         """Return the workers of a version that accept streams."""

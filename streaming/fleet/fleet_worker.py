@@ -1,6 +1,7 @@
 """FleetWorker: a server of streams in a thread of its process, as a member of a fleet. Independent of Ray."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -22,6 +23,7 @@ from streaming.serve.service import HostedProgram, Service
 SERVER_TIMEOUT_S = 20.0
 """A server that needs longer to begin or to end is an error."""
 ANY_ADDRESS = ("0.0.0.0", "::")
+logger = logging.getLogger("pulse.fleet")
 
 
 @record
@@ -80,7 +82,11 @@ class FleetWorker(NotCopyable, reason="it has a server in a thread"):
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name=f"pulse fleet {name}", daemon=True)
         self._thread.start()
-        self._loop.result(SERVER_TIMEOUT_S)
+        try:
+            self._loop.result(SERVER_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
 
     def status(self) -> WorkerStatus:
         """Return the worker's status. Raises InputError: the server has failed."""
@@ -108,15 +114,16 @@ class FleetWorker(NotCopyable, reason="it has a server in a thread"):
 
     def drain(self) -> None:
         """Refuse new streams and hand over the open ones; returns at once."""
-        asyncio.run_coroutine_threadsafe(
-            self.service.move_streams(self._deployment.moved_per_s), self._loop.result()
-        )
+        moving = self.service.move_streams(self._deployment.moved_per_s)
+        asyncio.run_coroutine_threadsafe(moving, self._loop.result()).add_done_callback(_log_failure)
 
     def stop(self) -> None:
-        """Stop serving, after ending streams that are still open."""
+        """Stop serving, after ending streams that are still open. Raises TimeoutError: the server does not end."""
         self._server.should_exit = True
         self._thread.join(SERVER_TIMEOUT_S)
         self._listening.close()
+        if self._thread.is_alive():
+            raise TimeoutError(f"the server of {self.name} has not ended within {SERVER_TIMEOUT_S:g} s")
 
     def _serve(self) -> None:
         try:
@@ -129,3 +136,8 @@ class FleetWorker(NotCopyable, reason="it has a server in a thread"):
     async def _begin(self) -> None:
         self._loop.set_result(asyncio.get_running_loop())
         await self._server.serve_streams()
+
+
+def _log_failure(moving: Future[None]) -> None:
+    if not moving.cancelled() and (error := moving.exception()) is not None:
+        logger.error("the streams of a draining worker are not handed over", exc_info=error)

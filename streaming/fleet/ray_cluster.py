@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from streaming.fleet.cluster import MemberFailure
@@ -14,7 +14,7 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode
 from streaming.fleet.fleet_table import FleetTable
 from streaming.fleet.fleet_worker import FleetWorker, WorkerStatus
-from streaming.fleet.holder import Holder, HolderStatus, Saved
+from streaming.fleet.holder import Holder
 from streaming.serve.logs import log_to_stderr
 from streaming.serve.running import open_programs
 
@@ -40,10 +40,10 @@ def ask_actors(
             answers[calls[call]] = ray.get(call, timeout=timeout_s)
         except RayTaskError as error:
             answers[calls[call]] = MemberFailure(str(error.cause or error))
+        except (ActorUnavailableError, GetTimeoutError):
+            continue  # it may answer later
         except RayActorError as error:
             answers[calls[call]] = MemberFailure(str(error).partition("\n")[0])
-        except GetTimeoutError:
-            continue
     return answers
 
 
@@ -56,17 +56,18 @@ class Actors:
 
     def actors_of(self, names: Sequence[str]) -> dict[str, Any]:
         """Look up actors that are not known yet; return name -> actor, of those that exist."""
+        actors = self._actors  # other threads may replace it meanwhile
         for name in names:
-            if name not in self._actors:
+            if name not in actors:
                 try:
-                    self._actors[name] = ray.get_actor(name, self._namespace)
+                    actors[name] = ray.get_actor(name, self._namespace)
                 except (ValueError, RayError):
                     continue
-        return {name: self._actors[name] for name in names if name in self._actors}
+        return {name: actors[name] for name in names if name in actors}
 
     def keep(self, names: Sequence[str]) -> None:
         """Forget all actors but these."""
-        self._actors = {name: actor for name, actor in self._actors.items() if name in names}
+        self._actors = {name: self._actors[name] for name in names if name in self._actors}
 
     def add(self, name: str, actor: Any) -> None:
         """Add an actor that has just started."""
@@ -88,34 +89,6 @@ class RayHolders:
         """Return name -> answer, of those that answer in time."""
         answers = ask_actors(self._actors.actors_of(names), method, arguments, HOLDER_TIMEOUT_S)
         return {name: answer for name, answer in answers.items() if not isinstance(answer, MemberFailure)}
-
-
-class HolderActor:
-    """A ``Holder`` on a node."""
-
-    def __init__(self, keep_s: float, limit_bytes: int) -> None:
-        self._holder = Holder(keep_s, limit_bytes)
-        self._table = FleetTable()
-
-    def save(self, name: str, generation: int, data: bytes) -> Saved:
-        return self._holder.save(name, generation, data)
-
-    def load(self, name: str) -> tuple[int, bytes] | None:
-        return self._holder.load(name)
-
-    def remove(self, name: str) -> None:
-        self._holder.remove(name)
-
-    def status(self) -> HolderStatus:
-        self._holder.sweep()
-        return self._holder.status()
-
-    def set_table(self, table: FleetTable) -> None:
-        if table.number > self._table.number:
-            self._table = table
-
-    def table(self) -> FleetTable:
-        return self._table
 
 
 class WorkerActor:
@@ -164,11 +137,10 @@ class RayCluster:
     """The ``Cluster`` of Ray that this process is connected to.
 
     namespace  the fleet's name
-    keep_s     seconds that holders keep a checkpoint
     """
 
-    def __init__(self, namespace: str, keep_s: float) -> None:
-        self._namespace, self._keep_s = namespace, keep_s
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
         self._actors = Actors(namespace)
         self._starts: dict[str, Any] = {}
 
@@ -190,7 +162,7 @@ class RayCluster:
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder; returns at once."""
-        self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, MAX_HOLDER_BYTES))
+        self._start(Holder, name, node, cpus=0, calls=1, arguments=(MAX_HOLDER_BYTES,))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer or ``MemberFailure``; late and starting members are missing."""

@@ -36,9 +36,9 @@ logger = logging.getLogger("pulse.fleet")
 class ControlActor:
     """A ``FleetControl`` that runs twice per second. Ray restarts it if it is lost."""
 
-    def __init__(self, namespace: str, keep_s: float) -> None:
+    def __init__(self, namespace: str) -> None:
         log_to_stderr("warning")
-        self._control = FleetControl(RayCluster(namespace, keep_s), _table_of(namespace))
+        self._control = FleetControl(RayCluster(namespace), _table_of(namespace))
         self._lock = threading.Lock()
         self._ended = threading.Event()
         threading.Thread(target=self._watch, name="pulse fleet control", daemon=True).start()
@@ -105,7 +105,7 @@ class Fleet:
                 num_cpus=0,
                 max_restarts=-1,
                 max_concurrency=CONTROL_CALLS,
-            ).remote(self.name, deployment.server.keep_s)
+            ).remote(self.name)
         except ValueError as error:
             raise InputError(f"the fleet {self.name} cannot start: {error}") from None
         self._call("deploy", deployment)

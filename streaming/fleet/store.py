@@ -52,7 +52,7 @@ class HolderStore:
         waiting, missing = self._rank_holders(name), self.copies
         while missing and waiting:
             batch, waiting = waiting[:missing], waiting[missing:]
-            answers = self.holders.ask(batch, "save", name, generation, data)
+            answers = self.holders.ask(batch, "save", name, generation, data, self.keep_s)
             if "newer" in answers.values():
                 return False
             missing -= list(answers.values()).count("saved")
@@ -88,10 +88,6 @@ class HolderStore:
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream. Copies left elsewhere by an earlier ranking expire."""
         self.holders.ask(self._rank_holders(name)[: self.copies], "remove", name)
-
-    def sweep(self) -> tuple[int, int]:
-        """Return zeros: holders remove expired checkpoints themselves."""
-        return 0, 0
 
     def _rank_holders(self, name: str) -> list[str]:
         """Rank the holders for a stream, those of other nodes first."""

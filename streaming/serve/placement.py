@@ -52,7 +52,3 @@ class CheckpointStore(Protocol):
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream that has ended. Raises OSError: a file cannot be removed."""
         ...
-
-    def sweep(self) -> tuple[int, int]:
-        """Remove expired checkpoints. Returns how many, and how many could not be removed."""
-        ...

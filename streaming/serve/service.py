@@ -172,7 +172,7 @@ class Service(NotCopyable, reason="it has threads"):
             wall, busy = now, busy_now
             for connection in list(self.connections):
                 connection.end_if_idle_or_slow(now)
-            if self.checkpoints is not None and now > sweep:
+            if isinstance(self.checkpoints, CheckpointFolder) and now > sweep:
                 sweep = now + SWEEP_PERIOD_S
                 expired, failed = await anyio.to_thread.run_sync(self.checkpoints.sweep)
                 self.counts.checkpoints_expired += expired

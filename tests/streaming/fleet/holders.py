@@ -9,12 +9,12 @@ from streaming.fleet.holder import Holder
 class LocalHolders:
     """Holders in this process, ``holder-a`` of the node a; those in ``lost`` do not answer."""
 
-    def __init__(self, nodes: str, keep_s: float = 60.0, limit_bytes: int = 1 << 24) -> None:
-        self.holders = {f"holder-{node}": Holder(keep_s, limit_bytes) for node in nodes}
+    def __init__(self, nodes: str, limit_bytes: int = 1 << 24) -> None:
+        self.holders = {f"holder-{node}": Holder(limit_bytes) for node in nodes}
         self.entries = tuple(HolderEntry(f"holder-{node}", node) for node in nodes)
         self.lost = set()
 
-    def ask(self, names: list[str], method: str, *arguments: bytes | int | str) -> dict[str, Any]:
+    def ask(self, names: list[str], method: str, *arguments: bytes | float | str) -> dict[str, Any]:
         return {
             name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
         }

@@ -19,7 +19,7 @@ from streaming.fleet.holder import HolderStatus
 from streaming.fleet.scaling import LINGER_S
 from streaming.serve.settings import ModelSettings, ServerSettings
 
-HELD = HolderStatus(2, 46_000, 3, 69_000, 0)
+HELD = HolderStatus(2, 46_000, 3, 69_000, 0, 0)
 
 
 class ScriptedCluster:
@@ -162,9 +162,9 @@ def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(
     (node,) = {
         worker.node for worker in control.status().table.workers if worker.name == live_workers(control)[0]
     }
-    names = [worker.name for worker in control.status().table.workers if worker.node == node]
-    for name in names:
-        cluster.workers[name] = None
+    table = control.status().table
+    cluster.workers.update(dict.fromkeys(worker.name for worker in table.workers if worker.node == node))
+    cluster.holders.update(dict.fromkeys(holder.name for holder in table.holders if holder.node == node))
     del cluster.running_nodes[node]
     control.reconcile(1.0)
     table = control.status().table
@@ -266,6 +266,31 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(
     assert set(control.status().table.deployments) == {"1"}
 
 
+def test_a_deployment_without_a_share_is_refused(cluster: ScriptedCluster, control: FleetControl) -> None:
+    for version in ("1", "2"):
+        with pytest.raises(InputError, match=r"weight = 0: .*set-weight"):
+            control.deploy(Deployment(version, weight=0.0))
+    for second in range(3):
+        control.reconcile(1.0 + second * LINGER_S)
+    assert control.status().table.shares == {"1": 1.0}
+
+
+def test_the_weight_of_a_version_that_starts_can_change(
+    cluster: ScriptedCluster, control: FleetControl
+) -> None:
+    control.deploy(Deployment("2", min_workers=1))
+    control.deploy(Deployment("2", min_workers=1, weight=3.0))
+    with pytest.raises(InputError, match="weight = -1"):
+        control.set_weight("2", -1.0)
+    control.reconcile(1.0)
+    assert control.status().table.coming == {"2": 3.0}
+    cluster.begin()
+    control.reconcile(2.0)
+    control.set_weight("1", 1.0)
+    control.reconcile(3.0)
+    assert control.status().table.shares == {"1": 0.25, "2": 0.75}
+
+
 def test_the_settings_of_a_version_cannot_change(control: FleetControl) -> None:
     other = Deployment(server=ServerSettings((ModelSettings(name="other"),), port=0))
     with pytest.raises(InputError, match="another version"):
@@ -281,6 +306,78 @@ def test_another_control_continues_with_the_table_of_the_first(
     again.reconcile(0.0)
     assert again.status().table == table
     assert len(cluster.workers) == 2
+
+
+def test_another_control_counts_only_new_refusals(cluster: ScriptedCluster, control: FleetControl) -> None:
+    cluster.say(refused=7)
+    again = FleetControl(cluster, control.status().table)
+    again.reconcile(0.0)
+    assert len(phases(again)) == 2
+    cluster.say(*live_workers(again)[:1], refused=8)
+    again.reconcile(1.0)
+    assert len(phases(again)) == 3
+
+
+def test_another_control_continues_to_empty_a_node(cluster: ScriptedCluster, control: FleetControl) -> None:
+    worker = control.status().table.workers[0]
+    control.drain(cluster.running_nodes[worker.node].address)
+    control.reconcile(1.0)
+    cluster.begin()
+    again = FleetControl(cluster, control.status().table)
+    again.reconcile(2.0)
+    assert cluster.drained == [worker.name]
+    again.reconcile(3.0)
+    again.reconcile(4.0)
+    assert worker.node not in {entry.node for entry in again.status().table.workers}
+
+
+def test_a_holder_that_does_not_answer_is_replaced_after_a_while(
+    cluster: ScriptedCluster, control: FleetControl
+) -> None:
+    first, *others = control.status().table.holders
+    cluster.holders[first.name] = None
+    for second in range(MAX_MISSES - 1):
+        control.reconcile(1.0 + second)
+        assert first in control.status().table.holders
+    control.reconcile(9.0)
+    table = control.status().table
+    assert set(others) < set(table.holders)
+    assert first not in table.holders
+    assert {holder.node for holder in table.holders} == set("abc")
+    assert first.name in cluster.ended
+    assert (
+        control.status().problems[-1]
+        == f"holder {first.name} is lost: it did not answer {MAX_MISSES} times in a row"
+    )
+    assert control.status().lost == 0, "this counts workers"
+
+
+def test_a_holder_may_take_as_long_to_start_as_a_worker(cluster: ScriptedCluster) -> None:
+    cluster.start_holder = lambda name, node: cluster.holders.setdefault(name)
+    control = FleetControl(cluster, FleetTable())
+    control.reconcile(0.0)
+    first = control.status().table.holders
+    for second in range(MAX_MISSES + 1):
+        control.reconcile(1.0 + second)
+    assert control.status().table.holders == first
+    control.reconcile(START_TIMEOUT_S + 1)
+    assert not set(first) & set(control.status().table.holders)
+
+
+def test_the_table_is_sent_again_to_members_with_an_older_one(
+    cluster: ScriptedCluster, control: FleetControl
+) -> None:
+    number = control.status().table.number
+    cluster.say(table=number)
+    for name in cluster.holders:
+        cluster.holders[name] = replace(HELD, table=number)
+    control.reconcile(1.0)
+    worker, holder = live_workers(control)[0], control.status().table.holders[0].name
+    cluster.say(worker, table=number - 1)
+    cluster.holders[holder] = replace(HELD, table=number - 1)
+    cluster.tables.clear()
+    control.reconcile(2.0)
+    assert set(cluster.tables) == {worker, holder}
 
 
 def test_workers_without_a_node_are_a_shortage(cluster: ScriptedCluster, control: FleetControl) -> None:

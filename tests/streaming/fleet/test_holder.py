@@ -13,12 +13,12 @@ from tests.streaming.fleet.holders import LocalHolders
 
 
 def test_an_older_generation_does_not_replace_a_newer_one() -> None:
-    holder = Holder(60, 1000)
+    holder = Holder(1000)
     assert holder.load("s") is None
-    assert holder.save("s", 1, b"new") == "saved"
-    assert holder.save("s", 0, b"late") == "newer"
+    assert holder.save("s", 1, b"new", 60) == "saved"
+    assert holder.save("s", 0, b"late", 60) == "newer"
     assert holder.load("s") == (1, b"new")
-    assert holder.save("s", 1, b"newer") == "saved"
+    assert holder.save("s", 1, b"newer", 60) == "saved"
     assert holder.load("s") == (1, b"newer")
     holder.remove("s")
     holder.remove("s")
@@ -27,11 +27,11 @@ def test_an_older_generation_does_not_replace_a_newer_one() -> None:
 
 
 def test_a_full_holder_refuses_more_bytes() -> None:
-    holder = Holder(60, 10)
-    assert holder.save("a", 0, b"123456") == "saved"
-    assert holder.save("b", 0, b"12345") == "full"
-    assert holder.save("a", 0, b"1234567890") == "saved"
-    assert holder.save("a", 0, b"12345678901") == "full"
+    holder = Holder(10)
+    assert holder.save("a", 0, b"123456", 60) == "saved"
+    assert holder.save("b", 0, b"12345", 60) == "full"
+    assert holder.save("a", 0, b"1234567890", 60) == "saved"
+    assert holder.save("a", 0, b"12345678901", 60) == "full"
     assert holder.load("a") == (0, b"1234567890")
     assert holder.status().held_bytes == 10
 
@@ -39,23 +39,46 @@ def test_a_full_holder_refuses_more_bytes() -> None:
 def test_checkpoints_that_are_not_renewed_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    holder = Holder(60, 10)
-    holder.save("a", 0, b"1234")
-    holder.save("b", 0, b"5678")
+    holder = Holder(10)
+    holder.save("a", 0, b"1234", 60)
+    holder.save("b", 0, b"5678", 60)
     now = 50.0
-    holder.save("a", 0, b"12345")
+    holder.save("a", 0, b"12345", 60)
     now = 61.0
-    assert holder.save("c", 0, b"12345") == "saved"
+    assert holder.save("c", 0, b"12345", 60) == "saved"
     assert (holder.load("a"), holder.load("b")) == ((0, b"12345"), None)
     now = 1000.0
     assert holder.sweep() == 2
     assert holder.status().checkpoints == 0
 
 
-@pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
-def test_limits_that_hold_nothing_are_refused(limits: tuple[int, int]) -> None:
-    with pytest.raises(InputError, match="holds nothing"):
-        Holder(*limits)
+def test_each_checkpoint_is_kept_as_long_as_its_worker_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of several deployments, each with its own ``keep_s``, share the holders."""
+    now_s = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    holders = LocalHolders("a")
+    membership = Membership("w", "1")
+    membership.table = FleetTable(1, (), holders.entries)
+    for keep_s in (600.0, 60.0):
+        HolderStore(membership, "b", holders, 1, keep_s).save(f"{keep_s:032.0f}.1", 0, moment(1))
+    now_s = 61.0
+    assert holders.holders["holder-a"].status().checkpoints == 1
+    assert holders.holders_with(f"{600:032}.1") == {"holder-a"}
+    now_s = 601.0
+    assert holders.holders["holder-a"].status().checkpoints == 0
+
+
+@pytest.mark.parametrize("limit_bytes", [0, -1])
+def test_a_limit_that_holds_nothing_is_refused(limit_bytes: int) -> None:
+    with pytest.raises(InputError, match=f"limit_bytes = {limit_bytes}: must be above 0"):
+        Holder(limit_bytes)
+
+
+def test_a_holder_keeps_the_newest_table() -> None:
+    holder = Holder(10)
+    for number in (2, 1):
+        holder.set_table(FleetTable(number))
+    assert (holder.table().number, holder.status().table) == (2, 2)
 
 
 def stores(copies: int = 1, nodes: str = "abc") -> tuple[LocalHolders, list[HolderStore]]:
@@ -145,9 +168,9 @@ def test_a_damaged_checkpoint_is_skipped(caplog: pytest.LogCaptureFixture) -> No
     name = store.new_name()
     assert store.save(name, 0, moment(1))
     first, second = sorted(holders.holders_with(name))
-    holders.holders[first].save(name, 1, b"something else")
+    holders.holders[first].save(name, 1, b"something else", 60)
     assert store.load(name) == (moment(1), 0)
-    holders.holders[second].save(name, 1, moment(1).as_bytes()[:20])
+    holders.holders[second].save(name, 1, moment(1).as_bytes()[:20], 60)
     with pytest.raises(ProtocolError, match="the checkpoint is damaged") as error:
         store.load(name)
     assert error.value.code == "resume"
