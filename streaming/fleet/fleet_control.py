@@ -203,9 +203,9 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
     def end(self) -> None:
         """End all members."""
         self._cluster.ask(list(self._workers), "stop")
-        for name in (*self._workers, *self._holders):
-            self._cluster.end(name)
-        self._workers, self._holders, self._deployments = {}, {}, {}
+        for member in self._members:
+            self._end_member(member.entry.name)
+        self._deployments = {}
 
     @property
     def _entries(self) -> tuple[WorkerEntry, ...]:
@@ -240,17 +240,16 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
     def _drop(self, member: ObservedMember[Any, Any], reason: str, now_s: float) -> None:
         entry, is_worker = member.entry, isinstance(member, ObservedWorker)
         self._note(f"{'worker' if is_worker else 'holder'} {entry.name} is lost: {reason}")
-        self._cluster.end(entry.name)
-        if not is_worker:
-            del self._holders[entry.name]
-            return
-        self._lost += 1
-        if member.starting:
-            self._failed_s[entry.version] = now_s
-        self._forget(entry.name)
+        self._end_member(entry.name)
+        if is_worker:
+            self._lost += 1
+            if member.starting:
+                self._failed_s[entry.version] = now_s
 
-    def _forget(self, name: str) -> None:
-        del self._workers[name]
+    def _end_member(self, name: str) -> None:
+        self._cluster.end(name)
+        self._workers.pop(name, None)
+        self._holders.pop(name, None)
         self._leaving.discard(name)
 
     def _direct_new_streams(self) -> None:
@@ -306,8 +305,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
                 self._cluster.ask([action.worker], "drain")
             else:
                 self._cluster.ask([action.worker], "stop")
-                self._cluster.end(action.worker)
-                self._forget(action.worker)
+                self._end_member(action.worker)
 
     def _publish_table(self) -> None:
         """Send the table to all members if it has changed, else to those that have an older one."""
