@@ -20,7 +20,7 @@ from streaming.fleet.fleet_control import FleetControl
 from streaming.fleet.fleet_plan import ClusterNode
 from streaming.fleet.fleet_table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.fleet_worker import FleetWorker, WorkerStatus
-from streaming.fleet.holder import Holder, HolderStatus
+from streaming.fleet.holder import CheckpointHolder, HolderStatus
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.protocol.binary_messages import HEADER
@@ -97,7 +97,7 @@ def measure() -> UnitCosts:
     data, snapshot = checkpoint.as_bytes(), session.snapshot()
     restored = Session(program)
     restore_us = _cpu_us(lambda: restored.restore(snapshot), SAVES)
-    holder = Holder(1 << 30)
+    holder = CheckpointHolder(1 << 30)
     names = [str(StreamName.new("1")) for _ in range(SAVES)]
     hold_us = _cpu_us(lambda: holder.save(names[0], 0, data, 60.0), SAVES)
     options = argparse.Namespace(servers=1, seconds=SECONDS, block=BLOCK, format="pcm16")
@@ -148,7 +148,7 @@ class _OneHolder:
     entries = (HolderEntry("holder", "node"),)
 
     def __init__(self) -> None:
-        self._holder = Holder(1 << 30)
+        self._holder = CheckpointHolder(1 << 30)
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         return {name: getattr(self._holder, method)(*arguments) for name in names}
@@ -232,7 +232,7 @@ def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
         return None, None, None
     from streaming.fleet.ray_cluster import ask_actors
 
-    class Counted(Holder):
+    class Counted(CheckpointHolder):
         def cpu_s(self) -> float:
             return time.process_time()
 

@@ -121,7 +121,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
             entry.name: ObservedMember[HolderEntry, HolderStatus](entry) for entry in table.holders
         }
         self._deployments = dict(table.deployments)
-        self._coming = dict(table.coming)
+        self._pending_weights = dict(table.pending_weights)
         self._leaving = set(table.leaving)
         self._scalings: dict[str, Scaling] = {}
         self._failed_s: dict[str, float] = {}
@@ -147,8 +147,8 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
             raise InputError(
                 f"version {version} is deployed with other settings; give the new ones another version"
             )
-        if version in self._coming or (present is None and self._deployments):
-            self._coming[version] = weight
+        if version in self._pending_weights or (present is None and self._deployments):
+            self._pending_weights[version] = weight
             deployment = replace(deployment, weight=0.0)
         self._deployments[version] = deployment
         self._failed_s.pop(version, None)
@@ -161,7 +161,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
         """
         require_name("version", version, self._deployments, InputError)
         self._deployments[version] = replace(self._deployments[version], weight=weight)
-        self._coming.pop(version, None)
+        self._pending_weights.pop(version, None)
         self._publish_table()
 
     def drain(self, name: str) -> None:
@@ -254,17 +254,17 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
 
     def _direct_new_streams(self) -> None:
         """Direct all new streams to a version that has become live."""
-        for version, weight in list(self._coming.items()):
+        for version, weight in list(self._pending_weights.items()):
             live = [entry for entry in self._entries if (entry.version, entry.phase) == (version, "live")]
             if len(live) >= self._deployments[version].min_workers:
-                del self._coming[version]
+                del self._pending_weights[version]
                 for name, deployment in self._deployments.items():
                     self._deployments[name] = replace(deployment, weight=weight if name == version else 0.0)
 
     def _scale(self, now_s: float) -> None:
         self._leaving &= {*self._workers, *self._nodes}
         for version, deployed in list(self._deployments.items()):
-            deployment = replace(deployed, weight=self._coming.get(version, deployed.weight))
+            deployment = replace(deployed, weight=self._pending_weights.get(version, deployed.weight))
             workers = [worker for worker in self._workers.values() if worker.entry.version == version]
             staying = [
                 worker
@@ -314,7 +314,7 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
             self._entries,
             tuple(holder.entry for holder in self._holders.values()),
             dict(self._deployments),
-            dict(self._coming),
+            dict(self._pending_weights),
             tuple(sorted(self._leaving)),
         )
         members = self._members

@@ -40,19 +40,19 @@ class HolderEntry:
 class FleetTable:
     """The members and deployments of a fleet at one moment.
 
-    number       increases with each change
-    workers      the servers of streams
-    holders      the processes that keep checkpoints
-    deployments  the wanted deployments, by version
-    coming       version -> its weight once its workers are live; until then, its weight is 0
-    leaving      workers and nodes to be emptied
+    number           increases with each change
+    workers          the servers of streams
+    holders          the processes that keep checkpoints
+    deployments      the wanted deployments, by version
+    pending_weights  version -> its weight once its workers are live; until then, its weight is 0
+    leaving          workers and nodes to be emptied
     """
 
     number: int = 0
     workers: tuple[WorkerEntry, ...] = ()
     holders: tuple[HolderEntry, ...] = ()
     deployments: Mapping[str, Deployment] = field(default_factory=dict[str, Deployment])
-    coming: Mapping[str, float] = field(default_factory=dict[str, float])
+    pending_weights: Mapping[str, float] = field(default_factory=dict[str, float])
     leaving: tuple[str, ...] = ()
 
     def live_workers(self, version: str) -> list[WorkerEntry]:

@@ -15,7 +15,7 @@ from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_table import FleetTable
 from streaming.fleet.membership import Membership
-from streaming.fleet.store import Holders, HolderStore
+from streaming.fleet.replica_store import Holders, ReplicaStore
 from streaming.serve.running import loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import HostedProgram, Service
@@ -70,7 +70,7 @@ class FleetWorker(NotCopyable, reason="it has a server in a thread"):
         settings = deployment.server
         self.name, self.node = name, node
         self.membership = Membership(name, deployment.version)
-        store = HolderStore(self.membership, node, holders, deployment.copies, settings.keep_s)
+        store = ReplicaStore(self.membership, node, holders, deployment.copies, settings.keep_s)
         threads = settings.threads or core_count()
         self.service = Service(settings, programs, threads, store, self.membership)
         self._deployment = deployment

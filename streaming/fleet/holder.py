@@ -1,4 +1,4 @@
-"""Holder: checkpoints of streams in memory, for workers of other machines."""
+"""CheckpointHolder: checkpoints of streams in memory, for workers of other machines."""
 
 import time
 from math import inf
@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.fleet.fleet_table import FleetTable
 
-Saved = Literal["saved", "newer", "full"]
+SaveOutcome = Literal["saved", "newer", "full"]
 
 
 @record
@@ -24,13 +24,13 @@ class HolderStatus:
 
 
 @record
-class _Held:
+class _StoredCheckpoint:
     generation: int
     data: bytes
     expires_s: float
 
 
-class Holder:
+class CheckpointHolder:
     """Holds the newest checkpoint of each stream, and the table of the fleet.
 
     limit_bytes  the limit of all checkpoints together
@@ -40,13 +40,13 @@ class Holder:
         if not limit_bytes > 0:
             raise InputError(f"limit_bytes = {limit_bytes}: must be above 0")
         self._limit_bytes = limit_bytes
-        self._checkpoints: dict[str, _Held] = {}
+        self._checkpoints: dict[str, _StoredCheckpoint] = {}
         self._next_expiry_s = inf
         self._bytes = 0
         self._saves = self._saved_bytes = self._loads = 0
         self._table = FleetTable()
 
-    def save(self, name: str, generation: int, data: bytes, keep_s: float) -> Saved:
+    def save(self, name: str, generation: int, data: bytes, keep_s: float) -> SaveOutcome:
         """Replace the checkpoint of a stream.
 
         generation  how many times the stream has moved; an older generation does not replace a newer one
@@ -61,7 +61,7 @@ class Holder:
                 return "full"
         self.remove(name)
         expires_s = time.monotonic() + keep_s
-        self._checkpoints[name] = _Held(generation, data, expires_s)
+        self._checkpoints[name] = _StoredCheckpoint(generation, data, expires_s)
         self._next_expiry_s = min(self._next_expiry_s, expires_s)
         self._bytes += len(data)
         self._saves += 1

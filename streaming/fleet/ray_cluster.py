@@ -14,7 +14,7 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode
 from streaming.fleet.fleet_table import FleetTable
 from streaming.fleet.fleet_worker import FleetWorker, WorkerStatus
-from streaming.fleet.holder import Holder
+from streaming.fleet.holder import CheckpointHolder
 from streaming.serve.logs import log_to_stderr
 from streaming.serve.running import open_programs
 
@@ -162,7 +162,7 @@ class RayCluster:
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder; returns at once."""
-        self._start(Holder, name, node, cpus=0, calls=1, arguments=(MAX_HOLDER_BYTES,))
+        self._start(CheckpointHolder, name, node, cpus=0, calls=1, arguments=(MAX_HOLDER_BYTES,))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer or ``MemberFailure``; late and starting members are missing."""

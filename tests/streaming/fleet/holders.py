@@ -3,14 +3,14 @@
 from typing import Any
 
 from streaming.fleet.fleet_table import HolderEntry
-from streaming.fleet.holder import Holder
+from streaming.fleet.holder import CheckpointHolder
 
 
 class LocalHolders:
     """Holders in this process, ``holder-a`` of the node a; those in ``lost`` do not answer."""
 
     def __init__(self, nodes: str, limit_bytes: int = 1 << 24) -> None:
-        self.holders = {f"holder-{node}": Holder(limit_bytes) for node in nodes}
+        self.holders = {f"holder-{node}": CheckpointHolder(limit_bytes) for node in nodes}
         self.entries = tuple(HolderEntry(f"holder-{node}", node) for node in nodes)
         self.lost = set()
 

@@ -259,7 +259,7 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(
     assert len(live_workers(control)) == 2
     again = FleetControl(cluster, control.status().table)
     again.reconcile(100.0)
-    assert again.status().table.coming == {"2": 1.0}
+    assert again.status().table.pending_weights == {"2": 1.0}
     control.set_weight("2", 0.0)
     for seconds in range(3):
         control.reconcile(60.0 + LINGER_S * seconds)
@@ -283,7 +283,7 @@ def test_the_weight_of_a_version_that_starts_can_change(
     with pytest.raises(InputError, match="weight = -1"):
         control.set_weight("2", -1.0)
     control.reconcile(1.0)
-    assert control.status().table.coming == {"2": 3.0}
+    assert control.status().table.pending_weights == {"2": 3.0}
     cluster.begin()
     control.reconcile(2.0)
     control.set_weight("1", 1.0)

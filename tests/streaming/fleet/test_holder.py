@@ -4,16 +4,16 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.fleet.fleet_table import FleetTable
-from streaming.fleet.holder import Holder
+from streaming.fleet.holder import CheckpointHolder
 from streaming.fleet.membership import Membership
-from streaming.fleet.store import HolderStore
+from streaming.fleet.replica_store import ReplicaStore
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint
 from tests.streaming.fleet.holders import LocalHolders
 
 
 def test_an_older_generation_does_not_replace_a_newer_one() -> None:
-    holder = Holder(1000)
+    holder = CheckpointHolder(1000)
     assert holder.load("s") is None
     assert holder.save("s", 1, b"new", 60) == "saved"
     assert holder.save("s", 0, b"late", 60) == "newer"
@@ -27,7 +27,7 @@ def test_an_older_generation_does_not_replace_a_newer_one() -> None:
 
 
 def test_a_full_holder_refuses_more_bytes() -> None:
-    holder = Holder(10)
+    holder = CheckpointHolder(10)
     assert holder.save("a", 0, b"123456", 60) == "saved"
     assert holder.save("b", 0, b"12345", 60) == "full"
     assert holder.save("a", 0, b"1234567890", 60) == "saved"
@@ -39,7 +39,7 @@ def test_a_full_holder_refuses_more_bytes() -> None:
 def test_checkpoints_that_are_not_renewed_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    holder = Holder(10)
+    holder = CheckpointHolder(10)
     holder.save("a", 0, b"1234", 60)
     holder.save("b", 0, b"5678", 60)
     now = 50.0
@@ -60,7 +60,7 @@ def test_each_checkpoint_is_kept_as_long_as_its_worker_wants(monkeypatch: pytest
     membership = Membership("w", "1")
     membership.table = FleetTable(1, (), holders.entries)
     for keep_s in (600.0, 60.0):
-        HolderStore(membership, "b", holders, 1, keep_s).save(f"{keep_s:032.0f}.1", 0, moment(1))
+        ReplicaStore(membership, "b", holders, 1, keep_s).save(f"{keep_s:032.0f}.1", 0, moment(1))
     now_s = 61.0
     assert holders.holders["holder-a"].status().checkpoints == 1
     assert holders.holders_with(f"{600:032}.1") == {"holder-a"}
@@ -71,20 +71,20 @@ def test_each_checkpoint_is_kept_as_long_as_its_worker_wants(monkeypatch: pytest
 @pytest.mark.parametrize("limit_bytes", [0, -1])
 def test_a_limit_that_holds_nothing_is_refused(limit_bytes: int) -> None:
     with pytest.raises(InputError, match=f"limit_bytes = {limit_bytes}: must be above 0"):
-        Holder(limit_bytes)
+        CheckpointHolder(limit_bytes)
 
 
 def test_a_holder_keeps_the_newest_table() -> None:
-    holder = Holder(10)
+    holder = CheckpointHolder(10)
     for number in (2, 1):
         holder.set_table(FleetTable(number))
     assert (holder.table().number, holder.status().table) == (2, 2)
 
 
-def stores(copies: int = 1, nodes: str = "abc") -> tuple[LocalHolders, list[HolderStore]]:
+def stores(copies: int = 1, nodes: str = "abc") -> tuple[LocalHolders, list[ReplicaStore]]:
     membership, holders = Membership("w", "1"), LocalHolders(nodes)
     membership.table = FleetTable(1, (), holders.entries)
-    return holders, [HolderStore(membership, node, holders, copies, 60.0) for node in nodes]
+    return holders, [ReplicaStore(membership, node, holders, copies, 60.0) for node in nodes]
 
 
 def moment(received: int) -> Checkpoint:
@@ -156,7 +156,7 @@ def test_unknown_checkpoints_and_no_holders_are_errors() -> None:
     holders.lost = set(holders.holders)
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
-    alone = HolderStore(Membership("w", "1"), "a", holders, 1, 60.0)
+    alone = ReplicaStore(Membership("w", "1"), "a", holders, 1, 60.0)
     assert not alone.save(alone.new_name(), 0, moment(1))
     alone.remove(alone.new_name())
     with pytest.raises(ProtocolError, match="no checkpoint holder"):

@@ -178,8 +178,8 @@ async def test_a_fleet_grows_and_shrinks_with_the_load(fleet: Any) -> None:
         tasks.start_soon(hurry)
         await anyio.to_thread.run_sync(live, fleet, 4)
         tasks.cancel_scope.cancel()
-    fleet.deploy(deployment(down_after_s=1.0))
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
+    fleet.deploy(deployment())
 
 
 def test_a_version_that_cannot_begin_reports_the_reason(fleet: Any, tmp_path: Path) -> None:

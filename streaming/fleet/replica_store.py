@@ -1,4 +1,4 @@
-"""HolderStore: saves a worker's checkpoints in the memory of other nodes."""
+"""ReplicaStore: saves a worker's checkpoints in the memory of other nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ class Holders(Protocol):
 
 
 @record
-class HolderStore:
+class ReplicaStore:
     """A ``CheckpointStore`` of streaming.serve that uses the holders of a fleet.
 
     membership  the table of the fleet
