@@ -123,7 +123,7 @@ def test_a_checkpoint_that_cannot_be_read_is_logged(
     ]
 
 
-def test_the_new_checkpoint_is_on_the_disk_before_the_old_one_goes(
+def test_a_checkpoint_is_synced_before_the_older_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, fsync, unlink, steps = CheckpointFolder(tmp_path, 60), os.fsync, Path.unlink, []
