@@ -88,8 +88,9 @@ class ThreadQueue(NotCopyable, reason="it belongs to one engine; make another on
         copies = {name: array.copy() for name, array in pulse.items()}
         with self._changed:
             self._in_flight += 1
-            self._waiting.append(copies)
-            self._changed.notify()
+            if self.failure is None:
+                self._waiting.append(copies)
+                self._changed.notify()
 
     def drop(self) -> int | None:
         with self._changed:

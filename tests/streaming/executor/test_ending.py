@@ -292,12 +292,14 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
 async def test_errors_of_pulses_are_raised_after_earlier_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    program = named_program("filtered", PULSE, "numpy")
+    """The state of the pulse that fails is unknown, so no later one runs, even one that would not fail."""
+    program, started = named_program("filtered", PULSE, "numpy"), []
     state = type(program.spawn())
     advance = state.advance
 
     def run_or_fail(self, feed):
-        if self.clock.pulse == 5:
+        started.append(self.clock.pulse)
+        if len(started) == 6:
             raise MemoryError("no room for pulse 5")
         return advance(self, feed)
 
@@ -309,6 +311,7 @@ async def test_errors_of_pulses_are_raised_after_earlier_outputs(
                 async for outputs in executor.stream(source.blocks()):
                     pieces.append(outputs)
             assert source.closed
+            assert started == list(range(6))
             assert join_pieces(pieces, program)["loud"].shape[1] == 5 * PULSE
             statistics = executor.statistics()
             assert statistics.frames_out == 5 * PULSE

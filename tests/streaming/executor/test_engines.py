@@ -99,6 +99,29 @@ async def test_a_pulse_is_either_dropped_or_run(program: Program) -> None:
     await engine.stop()
 
 
+async def test_no_pulse_runs_after_one_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, started = named_program("filtered", PULSE, "numpy"), []
+
+    def fail_first(self, feed):
+        started.append(int(feed["x"][0, 0]))
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(type(program.spawn()), "advance", fail_first)
+    engine = engine_for(program, None)
+    queue, other = engine.open(program.spawn(), 4), engine.open(program.spawn(), 4)
+    engine.start()
+    queue.submit(pulse(0))
+    wait_until(lambda: queue.failure is not None, "the failure")
+    queue.submit(pulse(1))
+    other.submit(pulse(2))
+    wait_until(lambda: other.failure is not None, "a pulse of another stream")
+    assert started == [0, 2]
+    assert queue.count_ready() == 0
+    queue.close()
+    other.close()
+    await engine.stop()
+
+
 async def test_streams_come_and_go_while_others_run(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(2)
     engine.start()
