@@ -119,7 +119,7 @@ class Detector(ABC, Generic[StateT]):
 
         Raises InputError: they have another shape, or are not probabilities
         """
-        if frames.ndim not in (1, 2) or frames.dtype.kind not in "fiub":
+        if frames.ndim not in (1, 2) or 0 in frames.shape[1:] or frames.dtype.kind not in "fiub":
             shape_text = f"{frames.dtype} {list(frames.shape)}"
             raise InputError(f"{shape_text}: probabilities are numbers [frames] or [frames, classes]")
         rows: Array = frames.astype(np.float64).reshape(len(frames), -1 if frames.size else 1)

@@ -112,11 +112,7 @@ class Segments(Detector[_State]):
         self._split_silence_frames = None if split_silence_s is None else clock.frames(split_silence_s)
         self._pad_before_frames = _in_frames(clock, pad_before_s)
         self._pad_after_frames = _in_frames(clock, pad_after_s)
-        if self._pad_after_frames > self._min_silence_frames:
-            raise InputError(
-                f"pad_after_s={pad_after_s:g}: longer than min_silence_s={min_silence_s:g}, so segments could overlap; "
-                "give a longer min_silence_s"
-            )
+        _check_padding("pad_after_s", clock, pad_after_s, min_silence_s, self._min_silence_frames)
         if self._max_frames is not None and self._max_frames <= self._min_speech_frames:
             raise InputError(f"max_s={max_s:g}: must be longer than min_speech_s={min_speech_s:g}")
         if self._split_silence_frames is not None and self._max_frames is None:
@@ -146,9 +142,12 @@ class Segments(Detector[_State]):
         Its silence is counted from the start of one frame to the start of another, so it takes a frame more.
         """
         require_finite("threshold", threshold)
+        require_seconds(min_silence_s=min_silence_s, pad_s=pad_s)
         if off_threshold is None:
             off_threshold = max(threshold - 0.15, min(0.01, threshold))
-        silence_s = min_silence_s + FrameClock.of(clock).time_s(1)
+        clock = FrameClock.of(clock)
+        silence_s = min_silence_s + clock.time_s(1)
+        _check_padding("pad_s", clock, pad_s, min_silence_s, clock.frames(silence_s))
         return cls(
             clock,
             threshold,
@@ -178,7 +177,7 @@ class Segments(Detector[_State]):
         starts: bool = False,
     ) -> "Segments":
         """Return the rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
-        require_seconds(min_silence_s=min_silence_s)
+        require_seconds(min_silence_s=min_silence_s, pad_s=pad_s)
         clock = FrameClock.of(clock)
         return cls(
             clock,
@@ -296,6 +295,17 @@ class Segments(Detector[_State]):
         state.start = state.silence = None
         state.certain = state.reported = state.cut = False
         state.gaps = []
+
+
+def _check_padding(
+    name: str, clock: FrameClock, pad_s: float, min_silence_s: float, silence_frames: int
+) -> None:
+    """Raise InputError if padding after a segment is longer than the silence that ends it."""
+    if _in_frames(clock, pad_s) > silence_frames:
+        raise InputError(
+            f"{name}={pad_s:g}: longer than min_silence_s={min_silence_s:g}, so segments could overlap; "
+            "give a longer min_silence_s"
+        )
 
 
 def _in_frames(clock: FrameClock, seconds: float) -> Fraction:

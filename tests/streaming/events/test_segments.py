@@ -205,6 +205,32 @@ def test_segments_refuse_bad_parameters(settings: dict[str, Any], message: str) 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("rules", [Segments.silero, Segments.fireredvad])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": float("nan")}, "threshold=nan: must be a finite number"),
+        ({"min_speech_s": -1.0}, "min_speech_s=-1.0: must be 0 or more seconds"),
+        ({"min_silence_s": -0.005}, "min_silence_s=-0.005: must be 0 or more seconds"),
+        ({"pad_s": -0.01}, "pad_s=-0.01: must be 0 or more seconds"),
+    ],
+    ids=["threshold", "speech", "silence", "padding"],
+)
+def test_rules_of_other_projects_refuse_bad_parameters(
+    rules: Callable[..., Segments], settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        rules(HZ, **settings)
+
+
+def test_padding_longer_than_the_silence_is_named_as_given() -> None:
+    message = (
+        "pad_s=0.5: longer than min_silence_s=0.1, so segments could overlap; give a longer min_silence_s"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        Segments.silero(HZ, pad_s=0.5)
+
+
 @pytest.mark.parametrize(
     ("frames", "message"),
     [
@@ -215,9 +241,10 @@ def test_segments_refuse_bad_parameters(settings: dict[str, Any], message: str) 
             r"float64 \[1, 2, 1\]: probabilities are numbers \[frames\] or \[frames, classes\]",
         ),
         (np.zeros((2, 2)), "2 classes after frames of 1"),
+        (np.zeros((3, 0)), r"float64 \[3, 0\]: probabilities are numbers"),
         (["a"], "probabilities are numbers"),
     ],
-    ids=["NaN", "infinity", "too many axes", "too many classes", "text"],
+    ids=["NaN", "infinity", "too many axes", "too many classes", "no classes", "text"],
 )
 def test_bad_frames_leave_a_detector_as_it_was(frames: Any, message: str) -> None:
     detector = Segments(HZ)
