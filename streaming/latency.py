@@ -123,10 +123,11 @@ class LatencyHistogram:
         self._max_ns = 0
 
     def record_ns(self, ns: int, times: int = 1) -> None:
-        """Count a time of ``ns`` nanoseconds, once or several times."""
+        """Count a time of ``ns`` nanoseconds, once or several times; a negative one, of two clocks, as 0."""
+        ns = max(ns, 0)
         shift = ns.bit_length() - FINE_BITS - 1
         if shift <= 0:
-            self.counts[ns if ns > 0 else 0] += times
+            self.counts[ns] += times
         else:
             bucket = (shift << FINE_BITS) + (ns >> shift)
             self.counts[bucket if bucket < BUCKET_COUNT else BUCKET_COUNT - 1] += times

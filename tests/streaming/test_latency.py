@@ -53,6 +53,13 @@ def test_only_times_beyond_the_deadline_are_missed() -> None:
     assert latency_of([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
 
 
+def test_a_negative_time_counts_as_0() -> None:
+    """Times of two clocks may be out of order; compiled code counts them so, too."""
+    summary = latency_of([-1_000_000]).summary()
+    assert (summary.count, summary.mean_us, summary.max_us) == (1, 0, 0)
+    assert latency_of([-1_000_000, 0]).bucket_counts() == [(0, 2)]
+
+
 def test_without_a_deadline_misses_are_not_counted() -> None:
     assert latency_of([10**12]).summary().missed is None
 
