@@ -124,13 +124,15 @@ def _measure(program: Program, steps: int, latency: LatencyHistogram) -> None:
     rng = np.random.default_rng(0)
     state = _new_state(program, rng)
     feeds = [{port.name: _noise(port, rng) for port in program.inputs if port.streams} for _ in range(8)]
-    for step in range(WARM_UP_STEPS):
-        state.step(feeds[step % len(feeds)])
-    for step in range(steps):
+    for step in range(-WARM_UP_STEPS, steps):
         feed = feeds[step % len(feeds)]
+        if program.limit is not None and (state.clock.pulse + 1) * program.pulse > program.limit:
+            state.reset()
         start_ns = time.perf_counter_ns()
         state.step(feed)
-        latency.record_ns(time.perf_counter_ns() - start_ns)
+        step_ns = time.perf_counter_ns() - start_ns
+        if step >= 0:
+            latency.record_ns(step_ns)
 
 
 def _new_state(program: Program, rng: np.random.Generator) -> State:
