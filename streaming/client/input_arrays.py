@@ -38,6 +38,9 @@ def _fit(port: StreamPort, array: Array) -> Array:
     if shape != port.shape:
         raise InputError(f"{port.name}: expected {list(port.shape)}, got {list(array.shape)}")
     dtype = DTYPES[port.dtype]
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise InputError(f"{port.name}: expected {port.dtype}, got {array.dtype}; convert it with astype")
+    if not np.can_cast(array.dtype, dtype, "same_kind") or (dtype.kind == "f") > (array.dtype.kind == "f"):
+        scale = ", sound to -1 … 1" if port.kind == "sound" else ""
+        raise InputError(
+            f"{port.name}: expected {port.dtype}, got {array.dtype}; convert it with astype{scale}"
+        )
     return array.astype(dtype, copy=False)
