@@ -69,7 +69,7 @@ def parse_chunking(options: ModelOptions) -> Chunking:
 def _states(texts: Sequence[str] | None) -> dict[str, str] | None:
     if not texts:
         return None
-    return parse_pairs("--state", [text for text in texts if text != "none"], "an output", "h=hn, or none")
+    return parse_pairs("--state", [] if texts == ["none"] else texts, "an output", "h=hn, or none alone")
 
 
 def _read_pairs(

@@ -67,6 +67,12 @@ def test_a_state_may_be_a_fixed_input() -> None:
     np.testing.assert_allclose(np.load("y.npy"), np.concatenate([part["y"] for part in parts], 1), 1e-5, 1e-6)
 
 
+def test_no_state_excludes_a_state() -> None:
+    path = save_model("gru", models.gru())
+    message = refusal("convert", path, "--state", "none", "--state", "h=hn")
+    assert "--state 'none': give a name and an output, such as h=hn, or none alone" in message
+
+
 def test_a_first_value_may_be_a_list() -> None:
     np.save("x.npy", normal_noise(1, 5, 4))
     path = save_model("long", models.gru("time"))
