@@ -23,6 +23,7 @@ from pulse.jit.storage import package_library
 from pulse.jit.storage.package_library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from pulse.support.naming import require_name
 from streaming.compilation.warming import function_of, kernel_names
+from streaming.files.atomic import complete_folder
 
 OWN_PREFIXES = ("pulse.", "streaming.")
 FOLDER, ROOT = Path(package_library.FOLDER), Path(package_library.ROOT)
@@ -37,6 +38,8 @@ LINKER_FLAGS = (
 def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> LibraryIndex:
     """Build the libraries of levels in place of all that are there, one level on each core at a time.
 
+    The old ones stay if it fails.
+
     only    functions; all by default
     Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
     """
@@ -47,17 +50,16 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     sources = tuple(sorted(_sources(functions.values())))
     sources_checksum = checksum_of_sources(sources)
     assert sources_checksum is not None
-    folder.mkdir(exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
+    with complete_folder(folder) as scratch, ThreadPoolExecutor(os.cpu_count()) as threads:
+        scratch.mkdir()
 
-    def build_one(name: str) -> str:
-        return _build_level(LEVELS[name], linkers[name], folder, list(functions))
+        def build_one(name: str) -> str:
+            return _build_level(LEVELS[name], linkers[name], scratch, list(functions))
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
         checksums = dict(zip(levels, threads.map(build_one, levels)))
-    index = LibraryIndex(sources, sources_checksum, functions, checksums)
-    index.write(folder)
+        index = LibraryIndex(sources, sources_checksum, functions, checksums)
+        index.write(scratch)
+        shutil.rmtree(folder, ignore_errors=True)
     return index
 
 

@@ -21,6 +21,7 @@ from pulse.jit.registry import KERNELS
 from pulse.jit.rows.pointer import operand
 from pulse.jit.storage import package_library
 from pulse.jit.storage.package_library import INDEX, checksum_of_sources, file_of, load, symbol_of
+from streaming import libraries
 from streaming.libraries import build
 
 HERE = next((level for level in LEVELS.values() if not level.missing_features), None)
@@ -95,6 +96,29 @@ def test_damaged_libraries_are_reported_and_skipped(folder: Path, tmp_path: Path
     monkeypatch.setattr(notice, "warned", set())
     with pytest.warns(PulseWarning, match="its checksum is wrong"):
         assert load(HERE, tmp_path) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 1}', '{"format": 1, "no": 1}', "\xff"])
+def test_a_damaged_index_is_reported_and_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    assert HERE is not None
+    (tmp_path / INDEX).write_bytes(content.encode("latin-1"))
+    monkeypatch.setattr(notice, "warned", set())
+    with pytest.warns(
+        PulseWarning, match=r"index.json is damaged .*compiled instead, so install the package again"
+    ):
+        assert load(HERE, tmp_path) is None
+
+
+def test_a_failed_build_keeps_the_old_libraries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert HERE is not None
+    (folder / "notes").mkdir(exist_ok=True)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    monkeypatch.setattr(libraries, "LINKER_FLAGS", ("--no-such-flag",))
+    with pytest.raises(CompileError, match="ld"):
+        build([HERE.name], folder, SOME)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_a_library_is_checked_again_only_if_it_changed(

@@ -49,12 +49,17 @@ class LibraryIndex:
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> "LibraryIndex | None":
-        """Read the index of a folder; None if it is missing or has another format."""
+        """Read the index of a folder; None if it is missing or has another format.
+
+        Raises OSError: it cannot be read
+        """
         try:
             values = json.loads(_content(f"{os.fspath(folder)}/{INDEX}"))
+            return cls(**values) if values["format"] == INDEX_FORMAT else None
         except FileNotFoundError:
             return None
-        return cls(**values) if values.get("format") == INDEX_FORMAT else None
+        except (ValueError, TypeError, KeyError) as error:
+            raise OSError(f"{INDEX} is damaged ({error})") from error
 
 
 class Library:
@@ -118,13 +123,13 @@ def load(level: Level, folder: str | PathLike[str]) -> Library | None:
 
     Sources and library are read only if they changed since they were last checked.
     """
-    index = LibraryIndex.read(folder)
-    if index is None or level.name not in index.checksums:
-        return None
     path = f"{os.fspath(folder)}/{file_of(level.name)}"
-    files = [f"{os.fspath(folder)}/{INDEX}", path, *(f"{ROOT}/{name}" for name in index.sources)]
-    stamp = Stamp(files)
     try:
+        index = LibraryIndex.read(folder)
+        if index is None or level.name not in index.checksums:
+            return None
+        files = [f"{os.fspath(folder)}/{INDEX}", path, *(f"{ROOT}/{name}" for name in index.sources)]
+        stamp = Stamp(files)
         if not stamp.is_current():
             if checksum_of_sources(index.sources) != index.sources_checksum:
                 return None
