@@ -1,8 +1,8 @@
 """A library of a program: compiled, linked, tested if this machine can run it, and written to a folder."""
 
 import shutil
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,15 +12,16 @@ from pulse.c_library.readme import readme
 from pulse.c_library.sound_ports import find_sound_ports
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import TestVector
-from pulse.errors import CompileError, WriteError, file_errors
+from pulse.errors import WriteError, file_errors
 from pulse.jit.levels import Level
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.support.wording import count_of, spell
 from streaming.deploy.compiled_objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
-from streaming.deploy.toolchain import Toolchain, find_toolchain
+from streaming.deploy.toolchain import Toolchain, find_toolchain, run_test_vector
 from streaming.deploy.web import MODULE, run_in_node, write_web
+from streaming.files.atomic import publish, scratch_file
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
 ABI_PREFIX = "__"
@@ -124,12 +125,9 @@ def build_library(
             write_plugins(build, plugins, folder)
         _write_texts(build, vector)
         outcome = _run_test_vector(build) if checks else f"not run ({spell('check', False)})"
-        sizes = {
-            path.relative_to(result).as_posix(): path.stat().st_size
-            for path in sorted(result.rglob("*"))
-            if path.is_file()
-        }
-        _move_into_place(result, folder)
+        files = [path for path in sorted(result.rglob("*")) if path.is_file()]
+        sizes = {path.relative_to(result).as_posix(): path.stat().st_size for path in files}
+        _move_into_place(files, result, folder)
     return BuiltLibrary(
         contents=contents,
         target=target,
@@ -177,34 +175,25 @@ def _run_test_vector(build: Build) -> str:
     if build.target.missing_features:
         return f"not run: this processor lacks {', '.join(build.target.missing_features)}"
     runner = build.work / "runner"
-    arguments = (
-        f"-I{result}",
-        str(result / "test" / f"run_{contents.name}.c"),
-        str(result / f"lib{contents.name}.a"),
-        "-lm",
+    library = str(result / f"lib{contents.name}.a")
+    build.toolchain.link_program(
+        result / "test" / f"run_{contents.name}.c", runner, f"-I{result}", library, "-lm"
     )
-    linking = subprocess.run(
-        (*build.toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
-    )
-    if linking.returncode:
-        raise CompileError(f"{contents.name}: the test program cannot be linked: {linking.stderr.strip()}")
     files = [
         result / "test" / "vector.bin",
         *([result / contents.weights_file] if contents.external_weights else []),
     ]
-    process = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
-    if process.returncode not in (0, 3):
-        reason = process.stderr.strip() or f"it ended with {process.returncode}"
-        raise CompileError(f"{contents.name}: the library fails its test vector: {reason}")
-    return process.stdout.strip()
+    return run_test_vector([runner, *files], f"{contents.name}: the library")
 
 
-def _move_into_place(result: Path, folder: Path) -> None:
-    with file_errors(folder, "written", WriteError, "check the folder"):
-        for path in sorted(result.rglob("*")):
+def _move_into_place(paths: Sequence[Path], result: Path, folder: Path) -> None:
+    """Copy all files to the folder under temporary names, then rename them: programs may be using older ones."""
+    with file_errors(folder, "written", WriteError, "check the folder"), ExitStack() as stack:
+        parts: list[tuple[Path, Path]] = []
+        for path in paths:
             target = folder / path.relative_to(result)
-            if path.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-            else:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            parts.append((stack.enter_context(scratch_file(target)), target))
+            shutil.copyfile(path, parts[-1][0])
+        for part, target in parts:
+            publish(part, target)

@@ -27,6 +27,8 @@ CPUS = {
 }
 """zig's names of processors above the baseline of their architecture."""
 WARNINGS = ("-Wall", "-Wextra", "-pedantic")
+RUN_TIMEOUT_S = 600.0
+"""A test program that takes longer fails."""
 OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
 
 
@@ -46,12 +48,12 @@ class Toolchain:
     def compile(self, source: Path, target: Path, *options: str) -> None:
         """Compile one file of C99 into an object. Raises CompileError: the compiler fails."""
         arguments = ("-std=c99", *WARNINGS, *OPTIMISED, *options, "-c", str(source), "-o", str(target))
-        _run((*self.compiler, *arguments), source)
+        self._run((*self.compiler, *arguments), source)
 
     def archive(self, objects: Sequence[Path], target: Path) -> None:
         """Make a static library; the same objects make the same bytes. Raises CompileError: the archiver fails."""
         target.unlink(missing_ok=True)
-        _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
+        self._run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
     def link_shared(
         self, objects: Sequence[Path], target: Path, needs_math: bool, export: str | None = None
@@ -73,7 +75,7 @@ class Toolchain:
             script = objects[0].with_name(f"{export}.map")
             script.write_text(f"{{ global: {export}; local: *; }};\n")
             options = (*options, f"-Wl,--version-script={script}")
-        _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(target), *extra), target)
+        self._run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(target), *extra), target)
 
     def link_module(
         self, objects: Sequence[Path], target: Path, exports: Sequence[str], needs_math: bool
@@ -82,13 +84,26 @@ class Toolchain:
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
         extra = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]
-        _run((*self.compiler, *options, *extra, *symbols, *map(str, objects), "-o", str(target)), target)
+        self._run((*self.compiler, *options, *extra, *symbols, *map(str, objects), "-o", str(target)), target)
+
+    def link_program(self, source: Path, target: Path, *arguments: str) -> None:
+        """Make a program of one file and libraries. Raises CompileError: the compiler or the linker fails."""
+        self._run((*self.compiler, "-O1", str(source), *arguments, "-o", str(target)), source)
+
+    def _run(self, command: Sequence[str], about: Path) -> None:
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            lines = process.stderr.splitlines()
+            reason = [line for line in lines if "error" in line.lower()] or lines
+            raise CompileError(
+                f"{about.name}: {self.name} ended with {process.returncode}: {'; '.join(reason[:3])}"
+            )
 
 
 def find_toolchain(target: Level) -> Toolchain:
     """Return the system's tools for a target, or else zig's. Raises CompileError: there are none."""
     system = GNU.get(target.machine)
-    for prefix in [f"{system}-"] * bool(system) + [""] * (target.machine == os.uname().machine):
+    for prefix in [f"{system}-"] * bool(system) + [""] * os.uname().machine.startswith(target.machine):
         for name in ("gcc", "clang", "cc"):
             compiler, archiver = shutil.which(f"{prefix}{name}"), shutil.which(f"{prefix}ar")
             if compiler and archiver:
@@ -103,12 +118,15 @@ def find_toolchain(target: Level) -> Toolchain:
     )
 
 
-def _run(command: Sequence[str], about: Path) -> None:
-    process = subprocess.run(command, capture_output=True, text=True)
-    if process.returncode:
-        reason = [
-            line for line in process.stderr.splitlines() if "error" in line.lower()
-        ] or process.stderr.splitlines()
+def run_test_vector(command: Sequence[str | Path], subject: str) -> str:
+    """Run a program that runs a test vector. Returns its result. Raises CompileError: it fails, or does not end."""
+    try:
+        process = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
         raise CompileError(
-            f"{about.name}: {Path(command[0]).name} ended with {process.returncode}: {'; '.join(reason[:3])}"
-        )
+            f"{subject} fails its test vector: it did not end within {RUN_TIMEOUT_S:g} s"
+        ) from None
+    if process.returncode not in (0, 3):
+        reason = process.stderr.strip() or f"it ended with {process.returncode}"
+        raise CompileError(f"{subject} fails its test vector: {reason}")
+    return process.stdout.strip()

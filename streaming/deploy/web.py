@@ -1,7 +1,6 @@
 """A library for browsers: a WebAssembly module, the JavaScript that runs it on the audio thread, a page."""
 
 import shutil
-import subprocess
 from html import escape
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from pulse.errors import CompileError
 from pulse.support.printable import printable
 from streaming.deploy.compiled_objects import Build
 from streaming.deploy.sound_blocks import write_sound
+from streaming.deploy.toolchain import run_test_vector
 
 MODULE = "module.wasm"
 LIBRARY = (
@@ -79,7 +79,4 @@ def run_in_node(contents: LibraryContents, result: Path) -> str:
     node = shutil.which("node")
     if node is None:
         return "not run: Node.js is missing"
-    process = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
-    if process.returncode not in (0, 3):
-        raise CompileError(f"{contents.name}: the module fails its test vector: {process.stderr.strip()}")
-    return process.stdout.strip()
+    return run_test_vector([node, result / "test" / "check.mjs"], f"{contents.name}: the module")

@@ -2,10 +2,11 @@
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from shutil import which
+from shutil import copyfile, which
 
 import numpy as np
 import pytest
@@ -25,12 +26,13 @@ from bench.library.c_library import (
 from pulse.c_library.library_contents import library_contents
 from pulse.c_library.texts import header
 from pulse.c_library.vector import make_vector
-from pulse.errors import WriteError
+from pulse.errors import CompileError, WriteError
 from pulse.program.compiler import compile_model
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.trial_signals import draw_feeds
 from pulse.pulsify.driver import pulsify
+from streaming.deploy import built_library, toolchain
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.models import filter_model
 
@@ -169,6 +171,56 @@ def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
     )
     names = {line.split()[-1].partition("@")[0] for line in process.stdout.splitlines()}
     assert names <= {"memcpy", "memmove", "memset"}
+
+
+def test_a_library_in_use_is_replaced_and_not_overwritten(program: NativeProgram, tmp_path: Path) -> None:
+    """A process that has it open keeps the old one."""
+    build(program, tmp_path)
+    shared = tmp_path / "libsmall.so"
+    with shared.open("rb") as used:
+        before = shared.read_bytes()
+        build(program, tmp_path, external_weights=True)
+        assert used.read() == before
+    assert shared.read_bytes() != before
+
+
+def test_a_full_disk_leaves_the_old_library(
+    program: NativeProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(program, tmp_path)
+    before = contents(tmp_path)
+    copies = []
+
+    def copy_some(source, target):
+        copies.append(target)
+        if len(copies) > 3:
+            raise OSError(28, "No space left on device")
+        return copyfile(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", copy_some)
+    with pytest.raises(WriteError, match=f"^{tmp_path}: cannot be written .*No space left on device"):
+        build(program, tmp_path, external_weights=True)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_library_that_hangs_fails_its_test(
+    program: NativeProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "RUN_TIMEOUT_S", 0.5)
+    fill = built_library.fill
+
+    def hang(name, *rest):
+        return "int main(void) { for (;;) { } }" if name == "runner.c" else fill(name, *rest)
+
+    monkeypatch.setattr(built_library, "fill", hang)
+    with pytest.raises(
+        CompileError, match=r"small: the library fails its test vector: it did not end within 0.5 s"
+    ):
+        build(program, tmp_path)
 
 
 def test_a_program_that_needs_python_is_refused() -> None:
