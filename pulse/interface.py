@@ -108,13 +108,22 @@ class Port:
             return frames.reshape(-1, self.channels)
         return frames.reshape(self.channels, -1).T
 
+    @property
+    def type_text(self) -> str:
+        """The shape of a pulse and the dtype, such as ``1,160,f32``."""
+        return f"{shape_text(self.shape)},{dtype_name(self.dtype)}"
+
+    @property
+    def label(self) -> str:
+        """The name, shape and dtype."""
+        return f"{self.name}: {self.type_text}"
+
     def __str__(self) -> str:
-        text = f"{self.name}: {shape_text(self.shape)},{dtype_name(self.dtype)}"
         if self.axis is None:
-            return f"{text}, no stream"
+            return f"{self.label}, no stream"
         if not self.streams:
-            return f"{text}, axis {self.axis}, {self.length} frames at the end"
-        return f"{text}, axis {self.axis}, delay {self.delay}, rate {self.rate}, length {self.length}"
+            return f"{self.label}, axis {self.axis}, {self.length} frames at the end"
+        return f"{self.label}, axis {self.axis}, delay {self.delay}, rate {self.rate}, length {self.length}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""

@@ -275,9 +275,7 @@ def _split_inputs(
                 plan = program.model.chunks
                 if isinstance(plan, CallPlan) and (axes := plan.propose_axes(port.name)):
                     advice += f", or its time axis, as in {spell('axes', axes)}, if it has frames"
-            raise InputError(
-                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {advice}"
-            )
+            raise InputError(f"{program.model.title}: input {port.label} gets nothing; give {advice}")
     return tables, constants
 
 

@@ -204,7 +204,7 @@ def live_inputs(program: Program) -> list[Port]:
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.channels and port.frames == program.pulse for port in streaming):
         return streaming
-    port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    port_texts = "; ".join(port.label for port in program.inputs)
     raise InputError(
         f"{program.model.title}: takes {port_texts}, not sound; in a live run all inputs that stream are sound, "
         f"float32, of one to {MAX_CHANNELS} channels: a recipe adds the stages before such a model, see docs/recipes.md"

@@ -70,9 +70,8 @@ class ConversionReport(Report):
 
 
 def _port_row(port: Port) -> list[str]:
-    shape_text = str(port).partition(": ")[2].split(", ")[0]
     if port.axis is None:
-        return [port.name, shape_text, "no stream", "", "", ""]
+        return [port.name, port.type_text, "no stream", "", "", ""]
     if not port.streams:
-        return [port.name, shape_text, str(port.axis), "at the end", "0", str(port.length)]
-    return [port.name, shape_text, str(port.axis), str(port.delay), str(port.rate), str(port.length)]
+        return [port.name, port.type_text, str(port.axis), "at the end", "0", str(port.length)]
+    return [port.name, port.type_text, str(port.axis), str(port.delay), str(port.rate), str(port.length)]
