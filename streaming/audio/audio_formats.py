@@ -158,7 +158,7 @@ def common_suffixes() -> str:
     return ", ".join(f".{suffix}" for suffix in COMMON_SUFFIXES if find_format(suffix) is not None)
 
 
-def float_way(audio_format: AudioFormat) -> str:
+def float_hint(audio_format: AudioFormat) -> str:
     """Return the hint for users about encodings that keep samples beyond -1..1."""
     if "FLOAT" in audio_format.encodings:
         return f"{spell('encoding', 'float')} keeps them"

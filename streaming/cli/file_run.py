@@ -97,10 +97,12 @@ def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
 
 
 def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
-    """Return the rate of a model that takes audio. Raises InputError: it takes none."""
-    if sound_inputs(program) and opened.rate_hz is not None:
+    """Return the rate of a model that takes audio. Raises InputError: it takes none, or its rate is unknown."""
+    if sound_inputs(program):
+        if opened.rate_hz is None:
+            raise InputError(f"{opened.title}: the rate of its audio is unknown; give it, as in --rate 16000")
         return opened.rate_hz
-    port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    port_texts = "; ".join(port.label for port in program.inputs)
     once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
     raise InputError(
         f"{opened.title}: takes {port_texts}, not audio; write a recipe with the stages before it (pulse recipe), "
@@ -150,7 +152,7 @@ def _named_routes(
         if not (name and equals and path):
             raise InputError(f"--out {text}: give NAME=FILE, such as speech=speech.wav")
         outputs.setdefault(path, []).append(find_choice(program, name))
-    return [_route(tuple(those), Path(path), sound_input, request) for path, those in outputs.items()]
+    return [_route(tuple(choices), Path(path), sound_input, request) for path, choices in outputs.items()]
 
 
 def _route(

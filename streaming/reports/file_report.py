@@ -12,7 +12,7 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
 from pulse.support.wording import count_of
 from streaming.audio.aligned_audio import RoutedAudio
-from streaming.audio.audio_formats import float_way
+from streaming.audio.audio_formats import float_hint
 from streaming.audio.channels import input_channels
 from streaming.audio.file_stream import FileRun
 from streaming.builtin import clean_path, noisy_path
@@ -51,7 +51,7 @@ class FileReport(Report):
         warnings = [f"{count_of(count, 'value')} of the output {verb} NaN or infinite"] if count else []
         return warnings + [
             f"{file.target.name}: clipped to {file.encoding.lower()}: {file.clipping}; "
-            f"{float_way(file.target.audio_format)}"
+            f"{float_hint(file.target.audio_format)}"
             for file in self.result.written
             if file.target.audio_format is not None and file.clipping.total
         ]
@@ -224,8 +224,9 @@ class FileReport(Report):
 def builtin_snr_db(target: Path) -> tuple[float, float]:
     """Return the signal-to-noise ratios of the built-in recording, in dB, before and after the model."""
     clean, noisy, output = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
-    before_db, after_db = (
-        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - audio) ** 2))) for audio in (noisy, output)
+    before_db, after_db = (  # an encoding in blocks, such as ADPCM, completes the last one with zeros
+        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - audio[: len(clean)]) ** 2)))
+        for audio in (noisy, output)
     )
     return before_db, after_db
 

@@ -67,6 +67,26 @@ def test_the_depth_is_kept_and_no_bit_changes(source: str, target: str, encoding
     np.testing.assert_allclose(y, x, atol=2**-24 if target == "out.flac" else 0)
 
 
+def test_an_encoding_in_blocks_may_be_longer_than_the_recording() -> None:
+    """The last block of ADPCM is completed, and the signal-to-noise ratio is that of the recording."""
+    details = report("run", "--subtype", "ima_adpcm")
+    assert details["encoding"] == "IMA_ADPCM"
+    assert details["snr_after_db"] > details["snr_before_db"] + 5
+
+
+def test_audio_beside_features_needs_a_rate() -> None:
+    nodes = [
+        helper.make_node("ReduceMean", ["frames"], ["mean"], axes=[2], keepdims=0),
+        helper.make_node("Add", ["x", "mean"], ["y"]),
+    ]
+    save("mixed.onnx", nodes, {"x": [1, "T"], "frames": [1, "T", 300]}, {"y": [1, "T"]})
+    write_sound("in.wav", uniform_noise(400))
+    np.save("frames.npy", np.zeros((1, 400, 300), np.float32))
+    arguments = ("run", "mixed.onnx", "in.wav", "out.wav", "--in", "frames=frames.npy")
+    assert "mixed: the rate of its audio is unknown; give it, as in --rate 16000" in refusal(*arguments)
+    assert report(*arguments, "--rate", 16000)["frames"] == 400
+
+
 @pytest.mark.parametrize(
     ("subtype", "encoding"), [("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")]
 )
