@@ -68,7 +68,7 @@ class StreamReader(AudioSource):
                 yield block
         if remaining:
             raise InputError(
-                f"{self.name}: ends with {len(remaining)} of the {size} bytes of a sample; check encoding and channels"
+                f"{self.name}: ends after {len(remaining)} of the {size} bytes of a frame; check encoding and channels"
             )
         if not frames_read:
             raise InputError(f"{self.name}: no samples arrived")

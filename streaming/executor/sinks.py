@@ -5,6 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioWriter
 from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import Clipping
-from streaming.executor.sources import AsyncAudioSource, require_rate
+from streaming.executor.sources import AsyncAudioSource, open_in_thread, require_rate
 from streaming.native.resample import AudioResampler
 from streaming.routing import find_output, sound_inputs, sound_output
 
@@ -143,9 +144,14 @@ class AudioFileSink(NotCopyable, Sink, reason="it writes one file; make another 
         def write_all(writer: AudioWriter) -> None:
             writer.write(resampler.process(np.concatenate(pending.take())))
 
-        writer = AudioWriter(self.path, file_hz, channels, self._encoding)
-        self.clipping = writer.clipping
-        with writer:
+        def write_rest(writer: AudioWriter) -> None:
+            if pending.size:
+                write_all(writer)
+            writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
+
+        make = partial(AudioWriter, self.path, file_hz, channels, self._encoding)
+        async with open_in_thread(make) as writer:
+            self.clipping = writer.clipping
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 samples = output.samples(outputs[port.name])
@@ -155,9 +161,7 @@ class AudioFileSink(NotCopyable, Sink, reason="it writes one file; make another 
                     await anyio.to_thread.run_sync(write_all, writer)
 
             yield write
-            if pending.size:
-                await anyio.to_thread.run_sync(write_all, writer)
-            writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
+            await anyio.to_thread.run_sync(write_rest, writer)
 
 
 class FramesFileSink(NotCopyable, Sink, reason="it writes one file; make another one with another path"):
@@ -181,7 +185,8 @@ class FramesFileSink(NotCopyable, Sink, reason="it writes one file; make another
             for piece in pending.take():
                 file.write(piece)
 
-        with FramesFile(self.path, port.axis, port.frames_hz(rate_hz)) as file:
+        make = partial(FramesFile, self.path, port.axis, port.frames_hz(rate_hz))
+        async with open_in_thread(make) as file:
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:

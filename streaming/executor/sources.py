@@ -6,10 +6,11 @@ model's input.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
-from functools import cache
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -29,6 +30,7 @@ from streaming.native.filters import require_quality
 from streaming.native.resample import AudioResampler
 from streaming.routing import channels_of_source, sound_inputs
 
+FileT = TypeVar("FileT", bound=AbstractContextManager[Any])
 MAX_INLINE_S = 0.05
 """Blocks longer than this are resampled in a helper thread, to keep the event loop responsive."""
 
@@ -63,7 +65,7 @@ class AudioFile(NotCopyable, AsyncAudioSource, reason="it has an open file; give
             self.rate_hz, self.channels, self.samples = reader.rate_hz, reader.channels, reader.frames
 
     async def blocks(self) -> AsyncGenerator[Samples]:
-        with AudioReader(self.path) as reader:
+        async with open_in_thread(partial(AudioReader, self.path)) as reader:
             blocks = iter(reader)
             while (block := await anyio.to_thread.run_sync(next, blocks, None)) is not None:
                 yield block
@@ -73,7 +75,7 @@ class PcmSource(NotCopyable, AsyncAudioSource, reason="it has an open byte strea
     """Raw samples, little-endian and interleaved, from a byte stream, which is closed at the end.
 
     encoding  u8, s16, s24, s32, f32 or f64
-    Raises    InputError: no such encoding, rate or channels; later: the bytes end within a sample
+    Raises    InputError: no such encoding, rate or channels; later: the bytes end within a frame
     """
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
@@ -94,9 +96,23 @@ class PcmSource(NotCopyable, AsyncAudioSource, reason="it has an open byte strea
                 yield self._encoding.decode(data[:whole_bytes]).reshape(-1, self.channels)
         if remaining:
             raise InputError(
-                f"the byte stream ends with {len(remaining)} of the {size} bytes of a sample; check encoding and "
+                f"the byte stream ends after {len(remaining)} of the {size} bytes of a frame; check encoding and "
                 "channels"
             )
+
+
+@asynccontextmanager
+async def open_in_thread(make: Callable[[], FileT]) -> AsyncGenerator[FileT]:
+    """Open and close a file in helper threads, since a slow disk must not hold up the event loop."""
+    file = await anyio.to_thread.run_sync(make)
+
+    async def close(*error: Any) -> bool | None:
+        with anyio.CancelScope(shield=True):
+            return await anyio.to_thread.run_sync(file.__exit__, *error)
+
+    async with AsyncExitStack() as stack:
+        stack.push_async_exit(close)
+        yield file
 
 
 def make_source(source: Any) -> Any:

@@ -193,7 +193,7 @@ def test_files_other_than_wav_are_refused(data: bytes, words: str) -> None:
 
 def test_truncated_streams_and_nan_are_refused() -> None:
     stream_format = StreamFormat(Encoding.of_name("s16"), 8000, 2)
-    assert "in: ends with 3 of the 4 bytes of a sample; check encoding and channels" in refusal(
+    assert "in: ends after 3 of the 4 bytes of a frame; check encoding and channels" in refusal(
         bytes(4003), stream_format
     )
     assert "in: no samples arrived" in refusal(wav_header(stream_format))

@@ -1,5 +1,6 @@
 """Sinks: functions, memory and byte streams, files; they set the pace, and their errors are raised."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ import soundfile
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.shape import AddAxis
+from streaming.audio import files
 from streaming.audio.files import AudioReader
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import AudioFileSink, Executor, FramesFileSink, PcmSink, sinks
+from streaming.files import partial
+from streaming.files.atomic import create_temporary_file, publish
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.byte_sink import ByteSink
@@ -140,6 +144,29 @@ async def test_sound_files_may_have_another_rate_or_format(tmp_path: Path) -> No
     assert soundfile.info(tmp_path / "out.flac").frames == 1800
     await run_into(str(tmp_path / "out.ogg"), normal_noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
+
+
+@pytest.mark.parametrize("name", ["out.wav", "out.npy"])
+async def test_files_are_made_and_published_in_helper_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A slow disk does not hold up the streams of the event loop."""
+    threads = []
+
+    def note(function):
+        def call(*arguments):
+            threads.append(threading.get_ident())
+            return function(*arguments)
+
+        return call
+
+    for module in (files, partial):
+        for function in (create_temporary_file, publish):
+            monkeypatch.setattr(module, function.__name__, note(function))
+    await run_into(tmp_path / name)
+    assert (tmp_path / name).exists()
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
 
 
 async def test_array_files_have_the_frames_or_the_last_value(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import soundfile
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.shape import AddAxis
+from streaming.audio import files
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import AsyncAudioSource, AudioFile, AudioFileSink, Executor, PcmSource
 from streaming.native import resample
@@ -120,7 +121,7 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
     assert_outputs_close(outputs, named_program("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(
-        InputError, match="ends with 2 of the 4 bytes of a sample; check encoding and channels"
+        InputError, match="ends after 2 of the 4 bytes of a frame; check encoding and channels"
     ):
         await frames_of(PcmSource(ByteChunks(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
 
@@ -149,6 +150,19 @@ async def test_sound_files_are_read_at_the_rate_of_the_model(tmp_path: Path) -> 
     async with Executor(named_program("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
         pieces = await collect(executor.stream(path))
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
+
+
+async def test_sound_files_are_opened_in_helper_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soundfile.write(tmp_path / "in.wav", normal_noise(400) / 8, RATE_HZ)
+    source, threads, open_file = AudioFile(tmp_path / "in.wav"), [], files.open_file
+    monkeypatch.setattr(
+        files, "open_file", lambda path: (threads.append(threading.get_ident()), open_file(path))[1]
+    )
+    await frames_of(source)
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
 
 
 async def test_signals_that_do_not_fit_are_refused() -> None:
