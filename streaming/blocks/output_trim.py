@@ -85,7 +85,7 @@ class OutputTrim:
         results  output name -> array of the port's shape, each valid until the next
         Returns  every streaming output: frames known to be in the stream, perhaps 0, which the caller owns
         """
-        blocks = _Gathered(self._layouts, self.pulses, count)
+        blocks = _JoinedPulses(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
         for index, result in enumerate(results):
             blocks.add(index, result)
@@ -117,7 +117,7 @@ class OutputTrim:
         """Raise InputError if a stream of this many frames leaves an output undefined."""
         if self._final and self.program.steps(frames) == 0:
             names = ", ".join(port.name for port in self._final)
-            raise InputError(f"{names}: unknown in a stream of 0 frames; push some first")
+            raise InputError(f"{names}: no value in a stream of 0 frames; push some first")
 
     def final_outputs(self) -> dict[str, Array]:
         """Return the outputs that do not stream, known when the stream has ended."""
@@ -207,7 +207,7 @@ class _Layout(NamedTuple):
         return cls(port.name, port.delay, port.frames, shape[:axis], shape[axis + 1 :], port.dtype, axes)
 
 
-class _Gathered:
+class _JoinedPulses:
     """The joined frames of some pulses, without those of the delay."""
 
     def __init__(self, streaming: list["_Layout"], pulses_before: int, pulses: int) -> None:

@@ -189,5 +189,5 @@ def _route_file(route: Route, source: Path | None) -> tuple[Path, int | None]:
     if route.source:
         return Path(route.source), route.channel
     if source is None:
-        raise InputError(f"--in {route}: of which file? Give IN, or {route.name}=SOURCE:CHANNEL")
+        raise InputError(f"--in {route}: a channel of no file; give IN, or {route.name}=SOURCE:CHANNEL")
     return source, route.channel

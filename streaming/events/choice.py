@@ -30,7 +30,7 @@ DETECTORS: Mapping[str, Callable[..., Detector[Any]]] = MappingProxyType(
         "argmax": Argmax,
     }
 )
-TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @record
@@ -101,7 +101,7 @@ def _value(name: str, text: str, value_type: Any) -> Any:
     """Parse the value of a parameter. Raises InputError: the text is not of the type."""
     try:
         if value_type is bool:
-            return TRUTH[text.lower()]
+            return BOOLEANS[text.lower()]
         if value_type in (float, float | None):
             return float(text)
         if value_type in (int, int | None):

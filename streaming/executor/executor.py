@@ -44,7 +44,8 @@ class Executor(NotCopyable, reason="it has a thread; make another one with a cop
     check_finite  refuse NaN in blocks; infinities are accepted
     specialise    compile specialised kernels while the streams run, see ``streaming.compilation.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
-    Raises        InputError: a policy, depth, constants or deadline that do not fit
+    Raises        InputError: no such policy, constants that are missing or do not fit, no positive depth, rate or
+                  deadline, or no deadline for a policy that needs one
 
     An executor has one engine with one thread, in which streams take turns, a pulse each. Leaving the ``async with``
     ends the thread; streams that still run fail, and frames that they had accepted count as discarded. An error of a

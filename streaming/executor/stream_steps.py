@@ -162,9 +162,9 @@ class StreamSteps:
         pulse_index = self._output_trim.pulses
         first = pulse_index * self._pulse
         return ExecutorError(
-            f"late: pulse {pulse_index} (frames {first} to {first + self._pulse}) is not ready "
-            f"{waited_s * 1e3:.1f} ms after its last sample came, and may take {self._deadline_s * 1e3:g} ms; "
-            f"{len(self._in_flight)} pulses are in flight. Take a smaller model, another policy or a longer deadline_s"
+            f"pulse {pulse_index} (frames {first} to {first + self._pulse}) is late: not ready {waited_s * 1e3:.1f} ms "
+            f"after its last sample, and the deadline is {self._deadline_s * 1e3:g} ms; {len(self._in_flight)} pulses "
+            "are in flight. Use a smaller model, another policy or a longer deadline_s"
         )
 
 

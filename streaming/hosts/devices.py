@@ -138,7 +138,7 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
 def _choice_error(problem: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
     if not choice:
         return InputError(
-            f"{problem}, and no other device here has an {kind}; pulse devices lists what there is"
+            f"{problem}, and this machine has no other {kind} device; pulse devices lists all devices"
         )
     names = "; ".join(f"{device.index} {device.title}" for device in choice)
     return InputError(f"{problem}; choose by index or name: {names}")
@@ -146,10 +146,10 @@ def _choice_error(problem: str, choice: Sequence[Device], kind: DeviceKind) -> I
 
 def _row(device: Device) -> list[str]:
     is_default = ("in" if device.default_in else "", "out" if device.default_out else "")
-    plays = f"{device.name}, monitor of an output" if device.is_monitor else device.name
+    name = f"{device.name}, monitor of an output" if device.is_monitor else device.name
     return [
         str(device.index),
-        plays,
+        name,
         device.host_api,
         str(device.inputs or "-"),
         str(device.outputs or "-"),

@@ -16,7 +16,8 @@ def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
 
     Enter it when all is loaded, compiled and touched.
 
-    Streams may run concurrently: each repeats it for what is new since, and the last one to end undoes it.
+    Streams may run concurrently: each repeats it for what is new since, and the last one to end undoes it. Objects that
+    the application froze itself are then collected again, too, since Python does not tell them apart.
 
     Yields  one setting for each request that concerns the process
     """

@@ -24,6 +24,7 @@ from pulse.version import __version__
 from streaming.compilation.preparation import kernel_preparation
 from streaming.files.atomic import kind_of, require_replaceable
 from streaming.opening.opened_model import OpenedModel
+from streaming.reports.exporting import written_pair
 from streaming.reports.timed_proof import TimedProof, time_proof
 
 SUFFIX = ".pulse"
@@ -55,9 +56,7 @@ class Compilation(Report):
         program = self.program
         pairs = self.opened.program_pairs(program)
         size = f"{count_of(program.row_count, 'instruction')}, {byte_size(self.nbytes)}"
-        pairs.append(
-            ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
-        )
+        pairs.append(written_pair(self.path, size))
         if self.specialisation is not None:
             pairs.append(("specialised kernels", str(self.specialisation)))
         if self.proof is None:

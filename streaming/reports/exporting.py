@@ -44,16 +44,13 @@ class ExportedFile:
         format_text = "NNEF" if self.opset is None else f"opset {self.opset}"
         counts = f"{count_of(self.nodes, 'node')}, {count_of(self.states, 'state')}"
         description = f"{format_text}, {counts}, {byte_size(self.nbytes)}"
-        description = (
-            f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
-        )
         missing = (
             spell("check", False)
             if self.opset is not None or has_tract()
             else "pip install 'pulse-stream[tract]'"
         )
         proof = [("proof", f"none ({missing})")] if self.proof is None else self.proof.pairs()
-        return [("written", description), *proof]
+        return [written_pair(self.path, description), *proof]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report, for JSON."""
@@ -65,6 +62,13 @@ class ExportedFile:
             "bytes": self.nbytes,
             "proof": self.proof,
         }
+
+
+def written_pair(path: Path | None, description: str) -> tuple[str, str]:
+    """Return the line of a report about a file; ``path`` is None if it failed its proof and was not written."""
+    if path is None:
+        return "not written", f"{description}: its outputs differ from the offline model's"
+    return "written", f"{path}: {description}"
 
 
 def export(

@@ -29,7 +29,7 @@ SEARCH_TIMEOUT_S = 8.0
 REFRESH_TIMEOUT_S = 1.5
 """A search for devices may take longer: it continues, and the call says so."""
 EXIT_TIMEOUT_S = 1.0
-"""What PortAudio has not closed by then stays open."""
+"""The seconds of each call that closes something at the end; what has not closed by then stays open."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ def refresh(limit_s: float = REFRESH_TIMEOUT_S) -> bool:
 
 @atexit.register
 def release(limit_s: float = EXIT_TIMEOUT_S) -> None:
-    """Close all streams and terminate PortAudio, as far as possible within the limit; the next use restarts it."""
+    """Close all streams and terminate PortAudio, if each call returns within the limit; the next use restarts it."""
     with systems.lock:
         for stream in systems.open:
             stream.stop(limit_s)

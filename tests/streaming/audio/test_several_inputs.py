@@ -271,7 +271,7 @@ def test_a_recipe_takes_two_recordings(tmp_path: Path) -> None:
             "unknown input 'ear' (did you mean far?); choose one of mic, far",
         ),
         (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
-        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which file? Give IN"),
+        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "a channel of no file; give IN"),
         (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),
         (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic already takes mono.wav"),
         (["--in", "mic=mono.wav", "--in", "far=mono.wav", "mono.wav"], "is the input"),

@@ -106,7 +106,7 @@ async def test_an_empty_source_gives_nothing(backend: str) -> None:
         assert await collect(executor.stream([])) == []
         assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
     async with Executor(named_program("ending", 4, backend)) as executor:
-        with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
+        with pytest.raises(InputError, match="last: no value in a stream of 0 frames"):
             await collect(executor.stream([]))
 
 

@@ -298,7 +298,7 @@ def test_abort_ends_the_stream_with_the_lateness(loop: str) -> None:
 
                 tasks.start_soon(push)
                 start_s = anyio.current_time()
-                with pytest.raises(ExecutorError, match=r"^late: pulse 1 ") as refusal:
+                with pytest.raises(ExecutorError, match=r"^pulse 1 .* is late: ") as refusal:
                     async for outputs in ex.stream(pushed.receive):
                         pieces.append(outputs)
                 failed_s = anyio.current_time() - start_s
@@ -306,7 +306,7 @@ def test_abort_ends_the_stream_with_the_lateness(loop: str) -> None:
 
     ex, message, failed_s, received = run_held(loop, main)
     assert message.startswith(
-        "late: pulse 1 (frames 6 to 12) is not ready 10.0 ms after its last sample came, and may take 10 ms; 2 pulses"
+        "pulse 1 (frames 6 to 12) is late: not ready 10.0 ms after its last sample, and the deadline is 10 ms; 2 pulses"
     )
     assert failed_s == pytest.approx(0.51)
     np.testing.assert_array_equal(received["loud"], 2 * numbered_pulses(1))

@@ -60,7 +60,7 @@ def test_a_program_replaces_a_link_to_a_pipe_and_not_the_pipe(tmp_path: Path) ->
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_umask_is_never_changed_by_scratch_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The umask belongs to the whole process: files that other threads create meanwhile keep their permissions."""
     monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("changes the umask"))
     with scratch_file(tmp_path / "out.wav") as part:

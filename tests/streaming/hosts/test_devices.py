@@ -89,7 +89,7 @@ def test_a_device_is_chosen_by_name_or_number(
             (),
             "output",
             None,
-            "there is no default output device, and no other device here has an output; pulse devices",
+            "there is no default output device, and this machine has no other output device; pulse devices",
         ),
     ],
     ids=["several", "no index", "no input", "no output", "no default", "no device"],

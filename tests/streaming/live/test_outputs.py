@@ -99,7 +99,7 @@ def test_a_run_without_input_equals_a_session() -> None:
     assert_outputs_equal(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
     with runs(cached_program(ending_model), records=True) as (_, live):
         pass
-    with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
+    with pytest.raises(InputError, match="last: no value in a stream of 0 frames"):
         live.outputs.flush()
 
 

@@ -7,14 +7,16 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import helper
 
 import pulse
 from pulse.support.bounds import FAR_END
 from streaming.builtin import model_path
+from streaming.reports import triton
 from streaming.session import Session
 from tests.noise import normal_noise
 from tests.streaming.command import pulse as command
-from tests.streaming.command import refusal
+from tests.streaming.command import refusal, report, save
 
 PULSE = 160
 
@@ -121,3 +123,41 @@ def test_export_keeps_existing_files(repository: Path) -> None:
     message = refusal("convert", model_path(), "--triton", repository.parent)
     assert "already exists" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [helper.make_node("CumSum", ["x", "axis"], ["y"])],
+        [helper.make_node("Slice", ["x", "before", "far", "axis"], ["y"])],
+        [helper.make_node("Pad", ["x", "ahead"], ["y"], mode="edge")],
+    ],
+    ids=["sums", "last frames", "edges"],
+)
+@pytest.mark.usefixtures("working_folder")
+def test_the_written_file_is_proved_in_sequences(nodes: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof feeds START and garbage states; a file that ignores START differs."""
+    constants = {
+        "axis": np.array([1]),
+        "far": np.array([1 << 40]),
+        "before": np.array([-3]),
+        "ahead": np.array([0, 3, 0, 0]),
+    }
+    path = save("small.onnx", nodes, {"x": [1, "T"]}, {"y": [1, "Y"]}, constants)
+    arguments = ("convert", path, "--pulse", 4, "--rate", 100)
+    assert report(*arguments, "--triton", "right")["written"]["proof"]["outcome"] == "equal"
+    proto = onnx.load("right/small/1/model.onnx")
+    assert {entry.key: entry.value for entry in proto.metadata_props} == {"sample_rate": "100"}
+    sequence_of = triton.sequence_model
+
+    def ignore_start(model):
+        sequence = sequence_of(model)
+        for one in sequence.proto.graph.node:
+            if "START" in one.input:
+                one.input[1] = one.input[2]
+        return sequence
+
+    monkeypatch.setattr(triton, "sequence_model", ignore_start)
+    text = command(*arguments, "--triton", "wrong", code=1).stdout
+    assert "its outputs differ from the offline model" in text
+    assert not Path("wrong").exists()

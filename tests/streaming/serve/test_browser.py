@@ -224,9 +224,14 @@ def test_the_page_asks_for_a_token(chromium: Any) -> None:
 
     with serve_models(ServerSettings(tokens=("secret",))) as server:
         page = BrowserPage(chromium, server.url)
-        page.page.get_by_label("Token of the server").fill("secret")
+        token = page.page.get_by_label("Token of the server")
+        token.wait_for()
+        assert page.page.locator("#model-note").inner_text() == "The server requires a token."
+        assert page.page.locator("#model").is_disabled()
+        token.fill("secret")
         page.page.keyboard.press("Enter")
         page.start("Example")
+        assert token.is_hidden()
         page.context.close()
 
 

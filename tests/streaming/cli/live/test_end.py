@@ -380,10 +380,10 @@ def test_the_report_is_printed_without_the_last_output(
     write_half_a_second()
 
     def unknown(_):
-        raise InputError("last: unknown in a stream of 0 frames; push some first")
+        raise InputError("last: no value in a stream of 0 frames; push some first")
 
     monkeypatch.setattr(Outputs, "flush", unknown)
     result = live_levels("--frames", "f.npy", code=2)
     assert "4,080 in" in result.stdout
-    assert result.stderr == "error: last: unknown in a stream of 0 frames; push some first\n"
+    assert result.stderr == "error: last: no value in a stream of 0 frames; push some first\n"
     assert np.load(tmp_path / "f.npy").size > 10
