@@ -2,19 +2,34 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice, takewhile
 from math import inf
+from typing import NamedTuple
 
 from pulse.facts import Array
+from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from streaming.blocks.input_blocks import InputBlock, InputBlocks
 from streaming.blocks.output_trim import OutputTrim
 from streaming.errors import ExecutorError
 from streaming.executor.engine import PulseQueue
 from streaming.executor.executor_statistics import StreamCounters
-from streaming.executor.in_flight import Arrival, InFlight
 from streaming.latency import LatencyHistogram
 from streaming.policies import Policy
+
+
+class Arrival(NamedTuple):
+    """The times of a pulse.
+
+    at_ns   the arrival time of its last sample, by ``time.monotonic_ns``
+    due_s   the time after which its outputs are late, by the loop's clock
+    frames  its frames of the symbol; the last pulse may have fewer than others
+    """
+
+    at_ns: int
+    due_s: float
+    frames: int
 
 
 class StreamSteps:
@@ -22,6 +37,9 @@ class StreamSteps:
 
     state, queue  those of the stream, not shared
     deadline_s    the time from the arrival of a pulse after which its output is late
+
+    Pulses are *in flight* from their submission until their results are taken. Silence may be returned for the oldest
+    of them: those are *owed*, and their results are discarded when they arrive.
     """
 
     def __init__(
@@ -35,7 +53,8 @@ class StreamSteps:
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
         self._counters = StreamCounters(total=LatencyHistogram(deadline_s))
-        self._in_flight = InFlight(queue, self._counters)
+        self._in_flight: deque[Arrival] = deque()
+        self._owed = 0
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._discarded = False
 
@@ -51,7 +70,7 @@ class StreamSteps:
             counters.frames_in = (
                 self._input_blocks.frames_in if end is None else end + counters.frames_dropped
             )
-            counters.frames_in_flight = self._in_flight.frames + ahead
+            counters.frames_in_flight = sum(arrival.frames for arrival in self._not_owed()) + ahead
         return counters
 
     @property
@@ -66,8 +85,8 @@ class StreamSteps:
 
     @property
     def due_s(self) -> float:
-        """The time after which the next output is late, by the loop's clock."""
-        return self._in_flight.due_s
+        """The time after which the oldest pulse that is not owed is late, by the loop's clock."""
+        return next((arrival.due_s for arrival in self._not_owed()), inf)
 
     def feed(self, block: InputBlock) -> int:
         """Take a block; returns how many pulses it completes: submit or drop each, then ``keep``.
@@ -82,17 +101,19 @@ class StreamSteps:
 
     def submit(self, arrival: Arrival) -> None:
         """Submit the next pulse; the queue must not be full."""
-        self._in_flight.submit(self._input_blocks.take(), arrival)
+        self._submit(self._input_blocks.take(), arrival)
 
     def drop(self) -> bool:
         """Drop the oldest pulse that has not started, perhaps the next one. Returns whether a slot is free then."""
-        dropped = self._in_flight.drop()
-        if not dropped:
+        queue_index = self._queue.drop()
+        if queue_index is None:
             self._input_blocks.take()
+        else:
+            del self._in_flight[queue_index]
         self._input_blocks.dropped_pulses += 1
         self._counters.pulses_dropped += 1
         self._counters.frames_dropped += self._pulse
-        return dropped
+        return queue_index is not None
 
     def keep(self) -> None:
         """Copy the rest of the block, so that the caller may reuse it."""
@@ -100,22 +121,25 @@ class StreamSteps:
 
     def take_ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
-        count, pulses = self._in_flight.count_ready()
+        count = self._queue.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.take(self._in_flight.collect(count), pulses)
+        outputs = self._output_trim.take(self._collect(count), max(0, count - self._owed))
         self._submit_tail()
         return nonempty(outputs)
 
     def take_late(self, now_s: float) -> dict[str, Array] | None:
         """Return silence for late pulses; None if there are none. Raises ExecutorError: the policy is ``abort``."""
-        pulses = self._in_flight.count_late(now_s)
-        if not pulses:
+        late = list(takewhile(lambda arrival: arrival.due_s <= now_s, self._not_owed()))
+        if not late:
             return None
+        pulses, frames = len(late), sum(arrival.frames for arrival in late)
         self._counters.pulses_late += pulses
         if self._policy.aborts:
             raise self._late_error(now_s - self.due_s + self._deadline_s)
-        self._in_flight.add_silence(pulses)
+        self._counters.frames_silent += frames
+        self._counters.frames_out += frames
+        self._owed += pulses
         return nonempty(self._output_trim.take([self._output_trim.silent_outputs()] * pulses, pulses))
 
     def end(self) -> None:
@@ -154,9 +178,28 @@ class StreamSteps:
         self._in_flight.clear()
         self._tail.clear()
 
+    def _submit(self, pulse: Feed, arrival: Arrival) -> None:
+        self._queue.submit(pulse)
+        self._in_flight.append(arrival)
+
     def _submit_tail(self) -> None:
         while self._tail and self._queue.free_slots:
-            self._in_flight.submit(*self._tail.popleft())
+            self._submit(*self._tail.popleft())
+
+    def _collect(self, count: int) -> Iterator[Mapping[str, Array]]:
+        """Collect ``count`` finished pulses; yield the results that are not owed, each valid until the next."""
+        now_ns = time.monotonic_ns()
+        for result in self._queue.collect(count):
+            arrival = self._in_flight.popleft()
+            self._counters.record(arrival.at_ns, result.started_ns, result.ended_ns, now_ns)
+            if self._owed:
+                self._owed -= 1
+            else:
+                self._counters.frames_out += arrival.frames
+                yield result.outputs
+
+    def _not_owed(self) -> Iterator[Arrival]:
+        return islice(self._in_flight, self._owed, None)
 
     def _late_error(self, waited_s: float) -> ExecutorError:
         pulse_index = self._output_trim.pulses
