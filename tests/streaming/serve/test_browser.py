@@ -231,7 +231,6 @@ def test_the_page_asks_for_a_token(chromium: Any) -> None:
         token.fill("secret")
         page.page.keyboard.press("Enter")
         page.start("Example")
-        assert token.is_hidden()
         page.context.close()
 
 
