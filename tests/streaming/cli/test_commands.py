@@ -301,18 +301,6 @@ def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
     assert np.load("out.npy").shape == (1, 20, 4)
 
 
-def test_ports_of_any_name_are_shown() -> None:
-    """A colon or a comma in a name does not end it."""
-    nodes = [helper.make_node("Relu", ["in: a, b"], ["out: c"])]
-    path = save("odd.onnx", nodes, {"in: a, b": [1, "T", 200]}, {"out: c": [1, "T", 200]})
-    text = pulse("convert", path, "--pulse", 4).stdout
-    assert "in: a, b  1,4,200,f32  1" in text
-    assert "out: c  1,4,200,f32  1" in text
-    assert "odd: takes in: a, b: 1,4,200,f32, not audio" in refusal(
-        "run", path, write_sound("in.wav", tone(16000)), "out.wav", "--pulse", 4
-    )
-
-
 def test_bench_begins_new_streams_at_the_longest_one() -> None:
     path = causal_attention("causal.onnx")
     options = ("--pulse", 4, "--max-context", 20, "--steps", 7, "--rounds", 2)
