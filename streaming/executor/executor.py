@@ -16,9 +16,8 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, unwrap_single_error
 from streaming.executor.engine import Engine
-from streaming.executor.error_merging import merge_errors
 from streaming.executor.executor_statistics import ExecutorStatistics, StreamCounters, total_statistics
-from streaming.executor.flow import CLOSED_MESSAGE, Flow
+from streaming.executor.flow import CLOSED_MESSAGE, Flow, merge_errors
 from streaming.executor.sinks import make_sink
 from streaming.executor.sources import AsyncAudioSource, make_blocks, make_source
 from streaming.executor.stream import Stream

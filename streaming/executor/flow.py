@@ -1,7 +1,7 @@
 """Flow: one stream between its source and the reader of its outputs, as tasks of an event loop."""
 
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from math import inf
 
@@ -216,3 +216,20 @@ class Flow:
         if not self._queue_released.is_set():
             self._queue_released.set()
             self._queue.close()
+
+
+def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
+    """Return one error to raise in place of several.
+
+    error   the error being raised; None if there is none
+    others  the other errors: they replace a cancellation or None, and are notes on any other error
+    """
+    if not others:
+        return error
+    if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
+        return unwrap_single_error(
+            BaseExceptionGroup("errors of sources, raised after the last output was taken", others)
+        )
+    for other in others:
+        error.add_note(f"besides: {type(other).__name__}: {other}")
+    return error

@@ -7,8 +7,7 @@ from types import TracebackType
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
-from streaming.executor.error_merging import merge_errors
-from streaming.executor.flow import Flow
+from streaming.executor.flow import Flow, merge_errors
 
 
 class Stream(NotCopyable, reason="it belongs to a running executor; call its stream() again"):

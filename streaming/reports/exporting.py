@@ -64,11 +64,11 @@ class ExportedFile:
         }
 
 
-def written_pair(path: Path | None, description: str) -> tuple[str, str]:
-    """Return the line of a report about a file; ``path`` is None if it failed its proof and was not written."""
-    if path is None:
-        return "not written", f"{description}: its outputs differ from the offline model's"
-    return "written", f"{path}: {description}"
+def written_pair(
+    path: Path | None, description: str, outcome: str = "its outputs differ from the offline model's"
+) -> tuple[str, str]:
+    """Return the line of a report about a file; ``path`` is None if its proof failed and it was not written."""
+    return ("written", f"{path}: {description}") if path else ("not written", f"{description}: {outcome}")
 
 
 def export(

@@ -11,7 +11,7 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.support.wording import count_of, spell
 from streaming.opening.opened_model import OpenedModel
-from streaming.reports.exporting import save_nnef
+from streaming.reports.exporting import save_nnef, written_pair
 
 
 @record
@@ -50,8 +50,8 @@ class ExportedOffline(Report):
     def sections(self) -> list[Section]:
         """Return names and texts."""
         format_text = f"NNEF of the offline model, {count_of(self.nodes, 'node')}, {byte_size(self.nbytes)}"
-        written = f"{self.path}: {format_text}" if self.path else f"nothing: {format_text}, {self.outcome}"
-        return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
+        written = written_pair(self.path, format_text, self.outcome)
+        return [Pairs([("model", self.title), written, ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:
         lengths = [] if self.proof is None else [*self.proof.lengths]

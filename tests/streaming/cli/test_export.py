@@ -151,7 +151,7 @@ def test_an_offline_model_whose_proof_fails_is_not_written(
     monkeypatch.setattr(exporting_offline, "has_tract", lambda: True)
     monkeypatch.setattr(exporting_offline, "check_offline", fail)
     result = pulse("convert", "-o", "whole.nnef.tgz", code=3)
-    assert "nothing: NNEF of the offline model" in result.stdout
+    assert "not written  NNEF of the offline model" in result.stdout
     assert result.stderr == "error: tract refuses every length\n"
     assert not (tmp_path / "whole.nnef.tgz").exists()
 
