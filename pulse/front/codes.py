@@ -10,8 +10,6 @@ from pulse.ops.elementwise import Cast
 
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
 DEFAULT_SHAPE = "1,frames,40"
-_MAX_ZERO_POINT = 1 << 15
-"""The largest zero point; a larger one is an error, since codes have at most 16 bits."""
 
 
 def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = DEFAULT_SHAPE) -> TypedModel:
@@ -29,7 +27,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = DEFAU
     function = "quantize"
     info = np.iinfo(TYPES[require_choice(function, "type", type, TYPES)])
     require_number(function, "scale", scale, 0, above=True)
-    require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    require_count(function, "zero", zero, int(info.min), int(info.max))
     builder = FunctionBuilder(function, {"x": shape})
     steps = builder.apply(
         "round", builder.apply("mul", builder["x"], float(np.float32(1) / np.float32(scale)))
@@ -53,9 +51,9 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = DE
     Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "dequantize"
-    require_choice(function, "type", type, TYPES)
+    info = np.iinfo(TYPES[require_choice(function, "type", type, TYPES)])
     require_number(function, "scale", scale, 0, above=True)
-    require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    require_count(function, "zero", zero, int(info.min), int(info.max))
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
     builder = FunctionBuilder(function, {"x": f"{shape},{short}"}, TYPES[type])
     x = builder.add("numbers", Cast(F32), builder["x"])

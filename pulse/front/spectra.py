@@ -1,7 +1,5 @@
 """Complex numbers in spectra: magnitude, phase, power, masks."""
 
-import math
-
 from pulse.front.builder import FunctionBuilder
 from pulse.front.parameter_checks import require_choice, require_number
 from pulse.graph import OutletId
@@ -36,7 +34,7 @@ def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape:
 
 
 def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
-    """Compute the phase of complex numbers, ``atan2(im, re)`` in -π … π; 0 if both parts are 0.
+    """Compute the phase of complex numbers, ``atan2(im, re)`` in -π … π; a zero has no sign, and of two zeros it is 0.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
     Output   phase, without the axis if its size is 2
@@ -44,7 +42,7 @@ def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
     """
     builder = FunctionBuilder("phase", {"x": shape})
     real, imaginary, axis, single = split_complex(builder, builder["x"], axis)
-    y = angle(builder, real, imaginary)
+    y = builder.apply("atan2", imaginary, real, name="phase")
     return builder.model(phase=builder.remove_axis(y, axis) if single else y)
 
 
@@ -163,21 +161,11 @@ def magnitude_of(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) 
     return builder.apply("sqrt", square(builder, real, imaginary), name="magnitude")
 
 
-def angle(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
-    """Return ``atan2(im, re)``; a zero has no sign."""
-    is_real = builder.apply("equal", imaginary, 0.0)
-    steepness = builder.apply("div", imaginary, builder.apply("abs", real))
-    acute = builder.apply("where", is_real, 0.0, builder.apply("atan", steepness))
-    half_turn = builder.apply("where", builder.apply("less", imaginary, 0.0), -math.pi, math.pi)
-    is_negative = builder.apply("less", real, 0.0)
-    return builder.apply("where", is_negative, builder.apply("sub", half_turn, acute), acute, name="phase")
-
-
-def from_angle(builder: FunctionBuilder, magnitude: OutletId, angle: OutletId) -> tuple[OutletId, OutletId]:
+def from_angle(builder: FunctionBuilder, radius: OutletId, angle: OutletId) -> tuple[OutletId, OutletId]:
     """Return real and imaginary part of a magnitude and a phase."""
     return (
-        builder.apply("mul", magnitude, builder.apply("cos", angle), name="real"),
-        builder.apply("mul", magnitude, builder.apply("sin", angle), name="imaginary"),
+        builder.apply("mul", radius, builder.apply("cos", angle), name="real"),
+        builder.apply("mul", radius, builder.apply("sin", angle), name="imaginary"),
     )
 
 

@@ -12,7 +12,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
 from pulse.front.parameter_checks import options_from, require_choice, require_count, require_flag
-from pulse.front.spectra import angle, from_angle, magnitude_of, split_complex
+from pulse.front.spectra import from_angle, magnitude_of, split_complex
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -283,7 +283,7 @@ def _spectrum(builder: FunctionBuilder, y: OutletId, layout: str, parts: str) ->
     if parts == "polar":
         outputs = {
             "magnitude": magnitude_of(builder, real, imaginary),
-            "phase": angle(builder, real, imaginary),
+            "phase": builder.apply("atan2", imaginary, real, name="phase"),
         }
     return builder.model(**{name: arrange_real(builder, wire, layout) for name, wire in outputs.items()})
 

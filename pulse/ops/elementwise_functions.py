@@ -83,12 +83,20 @@ def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+def _by_number(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    """Return a function of numbers for arrays, in their type, at least f32: runtimes round erf and 1 + erf to it too."""
+    of_each = np.vectorize(function, otypes=[np.float64])
+    return lambda x: of_each(x).astype(np.result_type(x, np.float32)) if x.size else x
 
 
-def _erf_like(x: Array) -> Array:
-    """Return the error function in the type of x, at least f32: runtimes round it, and 1 + erf(x), to f32 too."""
-    return _erf(x).astype(np.result_type(x, np.float32)) if x.size else x
+_erf_like = _by_number(math.erf)
+
+
+ERFC_TAIL = (
+    *(-0.0612448078, 0.296323134, -0.512173407, 0.306010629, -0.0448105438),
+    *(0.209765698, 0.241491446, 0.282571895, 0.282076585),
+)
+"""Of t = 1 / (1 + x / 2), x from 0.5 to 10.2: the polynomial, highest power first, that is erfc(x) exp(x * x) / t."""
 
 
 def _softplus(x: Array) -> Array:
@@ -278,6 +286,13 @@ ELEMENTWISE: dict[str, FunctionEntry] = {
     "acosh": unary(np.arccosh, OperatorNames("Acosh", "acosh", "Acosh")),
     "atanh": unary(np.arctanh, OperatorNames("Atanh", "atanh", "Atanh")),
     "erf": unary(_erf_like, OperatorNames("Erf", "tract_core_erf", "Erf")),
+    "erfc": unary(_by_number(math.erfc), OperatorNames(tensorflow="Erfc")),
+    "log1p": unary(np.log1p, OperatorNames(tensorflow="Log1p")),
+    "expm1": unary(np.expm1, OperatorNames(tensorflow="Expm1")),
+    "atan2": binary(
+        lambda y, x: np.arctan2(y + 0.0, x + 0.0),  # -0.0 is 0.0: kernels ignore the sign of a zero
+        OperatorNames(tensorflow="Atan2", tflite="ATAN2"),
+    ),
     "relu": unary(lambda x: np.maximum(x, 0), OperatorNames("Relu", "relu", "Relu"), idempotent=True),
     "leaky_relu": unary(
         lambda x, alpha: np.where(x < 0, x * alpha, x), OperatorNames("LeakyRelu", params={"alpha": 0.01})

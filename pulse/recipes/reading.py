@@ -145,6 +145,6 @@ def _require_order(stages: Sequence[RecipeStage], location: str) -> None:
         for name in stage.read_names:
             if name in makers and makers[name].number >= stage.number:
                 raise LoadError(
-                    f"{location}: {stage.title}: reads {name}, which {makers[name].title} gives: a cycle; a stage "
-                    "reads what stages before it give"
+                    f"{location}: {stage.title}: reads {name}, which {makers[name].title} gives; a stage reads "
+                    "what stages before it give: change their order, or what it reads"
                 )

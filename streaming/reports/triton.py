@@ -3,19 +3,22 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from pulse.errors import InputError, WriteError
-from pulse.metadata import StateMetadata, StreamMetadata
 from pulse.models import PulsedModel
-from pulse.onnx.proto import ModelProto, ValueInfoProto
-from pulse.onnx.read.metadata_entries import metadata_of
+from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.model import to_onnx
-from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
+from pulse.onnx.write.sequence import (
+    START,
+    SequenceModel,
+    SequenceState,
+    provable_model,
+    sequence_model,
+    shape_of,
+)
 from pulse.proof import ProofChoice
 from streaming.files.atomic import complete_folder
 from streaming.opening.opened_model import OpenedModel
@@ -47,7 +50,7 @@ def export_triton(
 ) -> ExportedFile:
     """Write ``<folder>/<name>/config.pbtxt`` and ``<folder>/<name>/1/model.onnx``, all at once, if the proof holds.
 
-    choice   the streams of the proof of the ONNX model; None for no proof
+    choice   the streams of the proof; None for no proof
     Raises   WriteError: an op cannot be written; InputError: the model's folder exists already, or cannot be written
     """
     name = model_name(opened.title)
@@ -57,7 +60,7 @@ def export_triton(
     proto = to_onnx(pulsed, opset, opened.rate_metadata)
     sequence = sequence_model(proto)
     text = config_text(name, sequence)
-    proof = prove_export(opened, pulsed, _provable(sequence, proto), choice)
+    proof = prove_export(opened, pulsed, provable_model(sequence, proto), choice)
     data = sequence.proto.SerializeToString()
     is_proved = proof is None or proof.proof.equal
     if is_proved:
@@ -67,26 +70,6 @@ def export_triton(
             (part / "1" / "model.onnx").write_bytes(data)
     nodes = len(sequence.proto.graph.node)
     return ExportedFile(path if is_proved else None, opset, nodes, len(sequence.states), len(data), proof)
-
-
-def _provable(sequence: SequenceModel, proto: ModelProto) -> ModelProto:
-    """Return the written model with the metadata of ``proto``, from which it was made, as a proof needs it.
-
-    START becomes a state: true in the first pulse, then false. The other states begin with garbage.
-    """
-    model = ModelProto()
-    model.CopyFrom(sequence.proto)
-    later = f"{START}.next"
-    model.graph.initializer.append(numpy_helper.from_array(np.array([False]), later))
-    model.graph.output.append(helper.make_tensor_value_info(later, TensorProto.BOOL, [1]))
-    states = [StateMetadata.of(START, later, np.array([True]))]
-    for state in sequence.states:
-        garbage = np.full(state.shape, 77, helper.tensor_dtype_to_np_dtype(state.element_type))
-        states.append(StateMetadata.of(state.input, state.output, garbage))
-    metadata = StreamMetadata.parse(metadata_of(proto))
-    assert metadata is not None
-    helper.set_model_props(model, replace(metadata, states=tuple(states)).dump())
-    return model
 
 
 def model_name(title: str) -> str:

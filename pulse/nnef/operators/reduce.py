@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from pulse.facts import I64
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
@@ -61,13 +63,17 @@ def write_sum(w: OperationWriter) -> Name:
 
 
 def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
-    """Subtract the largest entry first, so that no power overflows."""
+    """Subtract the largest entry first, if it is finite, so that no power overflows."""
     if not axes:
         return w.emit("copy", x)
     top = w.emit("max_reduce", x, suffix="top", axes=[*axes])
-    power = w.emit("exp", w.emit("sub", x, top, suffix="rest"), suffix="exp")
+    is_finite = w.apply(
+        "le", w.emit("abs", top, suffix="abs"), float(np.finfo(w.dtype()).max), suffix="is_finite"
+    )
+    shift = w.apply("select", is_finite, top, 0, suffix="shift")
+    power = w.emit("exp", w.emit("sub", x, shift, suffix="rest"), suffix="exp")
     total = w.emit("log", w.emit("sum_reduce", power, suffix="sum", axes=[*axes]), suffix="log")
-    return _finish(w, axes, "add", total, top)
+    return _finish(w, axes, "add", total, shift)
 
 
 @writes("ArgMax", "ArgMin")

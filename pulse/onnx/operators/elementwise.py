@@ -17,7 +17,7 @@ from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import BitCast, Cast, Elementwise
-from pulse.ops.elementwise_functions import ELEMENTWISE
+from pulse.ops.elementwise_functions import ELEMENTWISE, ERFC_TAIL
 
 OPERATORS = {row.names.onnx: kind for kind, row in ELEMENTWISE.items() if row.names.onnx}
 """ONNX operator -> the function of the table."""
@@ -141,6 +141,73 @@ def _gelu(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("Mul", [w.emit("Mul", [x, gain], "double"), half])
 
 
+def _log1p(w: NodeWriter, op: Elementwise) -> str:
+    """Write ``2 atanh(x / (x + 2))`` near zero, where the logarithm of x + 1 loses the digits of x."""
+    (x,) = w.inputs
+    one, two, half = (
+        w.number(value, w.dtype(), name) for value, name in ((1, "one"), (2, "two"), (0.5, "half"))
+    )
+    quotient = w.emit("Div", [x, w.emit("Add", [x, two], "sum")], "quotient")
+    near = w.emit("Mul", [w.emit("Atanh", [quotient], "atanh"), two], "near")
+    far = w.emit("Log", [w.emit("Add", [x, one], "plus_one")], "far")
+    return w.emit("Where", [w.emit("Less", [w.emit("Abs", [x], "abs"), half], "is_small"), near, far])
+
+
+def _expm1(w: NodeWriter, op: Elementwise) -> str:
+    """Write ``2 t / (1 - t)`` of ``t = tanh(x / 2)`` near zero, where 1 minus the power loses the digits of x."""
+    (x,) = w.inputs
+    one, half = (w.number(value, w.dtype(), name) for value, name in ((1, "one"), (0.5, "half")))
+    tanh = w.emit("Tanh", [w.emit("Mul", [x, half], "halved")], "tanh")
+    rest = w.emit("Sub", [one, tanh], "rest")
+    near = w.emit("Div", [w.emit("Add", [tanh, tanh], "twice"), rest], "near")
+    far = w.emit("Sub", [w.emit("Exp", [x], "power"), one], "far")
+    return w.emit("Where", [w.emit("Less", [w.emit("Abs", [x], "abs"), half], "is_small"), near, far])
+
+
+def _erfc(w: NodeWriter, op: Elementwise) -> str:
+    """Write 1 - erf(x), and from 0.5 on, where that loses digits, a polynomial times exp(-x * x), except for f64."""
+    (x,) = w.inputs
+    one, half = (w.number(value, w.dtype(), name) for value, name in ((1, "one"), (0.5, "half")))
+    error = w.emit("Erf", [x], "erf")
+    if w.dtype() == F64:
+        return w.emit("Sub", [one, error])
+    near = w.emit("Sub", [one, error], "near")
+    t = w.emit("Div", [one, w.emit("Add", [w.emit("Mul", [x, half], "halved"), one], "divisor")], "t")
+    total = w.number(ERFC_TAIL[0], w.dtype(), "coefficient")
+    for index, coefficient in enumerate(ERFC_TAIL[1:], 1):
+        product = w.emit("Mul", [total, t], f"product{index}")
+        total = w.emit(
+            "Add", [product, w.number(coefficient, w.dtype(), f"coefficient{index}")], f"sum{index}"
+        )
+    power = w.emit("Exp", [w.emit("Neg", [w.emit("Mul", [x, x], "square")], "neg")], "power")
+    far = w.emit("Mul", [w.emit("Mul", [total, t], "tail"), power], "far")
+    return w.emit("Where", [w.emit("Less", [x, half], "is_near"), near, far])
+
+
+def _atan2(w: NodeWriter, op: Elementwise) -> str:
+    """Write the angle by the arctangent of the shorter side over the longer one; a zero has no sign."""
+    y, x = w.inputs
+    zero, quarter, half = (
+        w.number(value, w.dtype(), name)
+        for value, name in ((0, "zero"), (math.pi / 2, "quarter"), (math.pi, "half"))
+    )
+    rise, run = w.emit("Abs", [y], "rise"), w.emit("Abs", [x], "run")
+    steep = w.emit("Greater", [rise, run], "steep")
+    short, long = w.emit("Where", [steep, run, rise], "short"), w.emit("Where", [steep, rise, run], "long")
+    equal = w.emit("Equal", [short, long], "equal")  # also two zeros, and two infinities
+    slope = w.emit(
+        "Where", [equal, w.emit("Sign", [long], "sign"), w.emit("Div", [short, long], "quotient")], "slope"
+    )
+    flat = w.emit("Atan", [slope], "flat")
+    acute = w.emit("Where", [steep, w.emit("Sub", [quarter, flat], "complement"), flat], "acute")
+    upper = w.emit(
+        "Where",
+        [w.emit("Less", [x, zero], "is_left"), w.emit("Sub", [half, acute], "mirrored"), acute],
+        "upper",
+    )
+    return w.emit("Where", [w.emit("Less", [y, zero], "is_below"), w.emit("Neg", [upper], "lower"), upper])
+
+
 def _swish(w: NodeWriter, op: Elementwise) -> str:
     (x,) = w.inputs
     alpha = op.params[0]
@@ -154,12 +221,16 @@ def _mish(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _mod(w: NodeWriter, op: Elementwise) -> str:
-    """Return the remainder for floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
+    """Write the remainder of floats, which ONNX has with the sign of x only: plus y if the signs differ."""
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
-    x, y = w.inputs
-    quotient = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
-    return w.emit("Sub", [x, w.emit("Mul", [quotient, y], "multiple")])
+    _, y = w.inputs
+    zero = w.number(0, w.dtype(), "zero")
+    rest = w.emit("Mod", w.inputs, "rest", fmod=1)
+    above, below = w.emit("Greater", [rest, zero], "above"), w.emit("Less", [rest, zero], "below")
+    signs = w.emit("Less", [y, zero], "is_negative")
+    differs = w.emit("Where", [signs, above, below], "differs")
+    return w.emit("Where", [differs, w.emit("Add", [rest, y], "shifted"), rest])
 
 
 def _sum(w: NodeWriter, op: Elementwise) -> str:
@@ -206,6 +277,10 @@ def _shift(w: NodeWriter, op: Elementwise) -> str:
 
 COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "gelu": _gelu,
+    "log1p": _log1p,
+    "expm1": _expm1,
+    "erfc": _erfc,
+    "atan2": _atan2,
     "swish": _swish,
     "mish": _mish,
     "fmod": lambda w, _: w.emit("Mod", w.inputs, fmod=1),

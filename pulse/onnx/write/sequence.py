@@ -5,13 +5,14 @@ takes the flag and contains its initial states. States have at least one axis.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from onnx import helper, numpy_helper
 
 from pulse.errors import WriteError
-from pulse.metadata import StreamMetadata
+from pulse.metadata import StateMetadata, StreamMetadata
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from pulse.onnx.read.metadata_entries import metadata_of
 from pulse.onnx.write.graph import Names
@@ -20,6 +21,8 @@ from pulse.support.record import record
 
 START = "START"
 """The input that marks the start of a sequence: bool [1]."""
+GARBAGE = 77
+"""The first value of all states in a proof, since a server may give any."""
 
 
 @record
@@ -111,6 +114,28 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     helper.set_model_props(model, metadata)
     widen_types(model, names)
     return SequenceModel(model, tuple(states))
+
+
+def provable_model(model: SequenceModel, proto: ModelProto) -> ModelProto:
+    """Return the model as an exported file for a proof: START is a state, and all others begin as garbage.
+
+    proto  the exported model of which it was made
+    """
+    result = ModelProto()
+    result.CopyFrom(model.proto)
+    graph = result.graph
+    past_start = Names({value.name for value in graph.value_info}).new(f"{START}.next")
+    constant = numpy_helper.from_array(np.array([False]), past_start)
+    graph.node.append(helper.make_node("Constant", [], [past_start], value=constant))
+    graph.output.append(helper.make_tensor_value_info(past_start, TensorProto.BOOL, [1]))
+    metadata = StreamMetadata.parse(metadata_of(proto))
+    assert metadata is not None
+    states = [StateMetadata.of(START, past_start, np.array([True]))]
+    for state in model.states:
+        dtype = helper.tensor_dtype_to_np_dtype(state.element_type)
+        states.append(StateMetadata.of(state.input, state.output, np.full(state.shape, GARBAGE, dtype)))
+    helper.set_model_props(result, replace(metadata, states=tuple(states)).dump())
+    return result
 
 
 def shape_of(value: ValueInfoProto) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ from pulse.jit.registry import device, exact_device
 from pulse.program.kernels.vmath import (
     vcos,
     verf,
+    verfc,
     vexp,
     vexpm1,
     vexpm1_negative,
@@ -46,8 +47,8 @@ from pulse.program.kernels.vmath import (
     vsoftplus,
     vtanh,
 )
-from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh, vsinh
-from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
+from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh, vlog1p, vsinh
+from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vatan2, vtan
 
 Microoperation = Callable[..., Any]
 """A function of one lane or one vector: operands, then parameters."""
@@ -192,6 +193,12 @@ def clip01(x: float) -> float:
     return minimum(maximum(x, 0.0), 1.0)
 
 
+@exact_device
+def atan2_of(y: float, x: float) -> float:
+    """Return the angle of a point; a zero has no sign."""
+    return math.atan2(y + 0.0, x + 0.0)
+
+
 @device
 def sign64(x: float) -> float:
     """Return -1, 0 or 1; NaN for NaN."""
@@ -254,6 +261,10 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "acosh": (lambda a: vacosh(a), lambda a: np.arccosh(a)),
     "atanh": (lambda a: vatanh(a), lambda a: np.arctanh(a)),
     "erf": (lambda a: verf(a), lambda a: math.erf(a)),
+    "erfc": (lambda a: verfc(a), lambda a: math.erfc(a)),
+    "log1p": (lambda a: vlog1p(a), lambda a: np.log1p(a)),
+    "expm1": (lambda a: vexpm1(a), lambda a: np.expm1(a)),
+    "atan2": (lambda a, b: vatan2(a, b), lambda a, b: atan2_of(a, b)),
     "relu": (lambda a: vmax(a, 0.0), lambda a: maximum(a, 0.0)),
     "leaky_relu": (lambda a, p: vselect(vlt(a, 0.0), a * p, a), lambda a, p: a * p if a < 0 else a),
     "thresholded_relu": (lambda a, p: vselect(vgt(a, p), a, vsplat(0.0)), lambda a, p: a if a > p else 0.0),

@@ -1,6 +1,18 @@
 """The tangent and the inverse trigonometric functions of 16 lanes; see ``vmath``."""
 
-from pulse.jit.language.simd import Vector, vabs, vbits, vfma, vfrombits, vgt, vlt, vselect, vsplat, vsqrt
+from pulse.jit.language.simd import (
+    Vector,
+    vabs,
+    vbits,
+    veq,
+    vfma,
+    vfrombits,
+    vgt,
+    vlt,
+    vselect,
+    vsplat,
+    vsqrt,
+)
 from pulse.jit.registry import device, exact_device
 from pulse.program.kernels.vmath import vcos, vsin
 
@@ -32,14 +44,34 @@ def vatan(x: Vector) -> Vector:
     over = vselect(steep, vsplat(-1.0), vselect(middle, size - 1.0, size))
     under = vselect(steep, size, vselect(middle, size + 1.0, vsplat(1.0)))
     turn = vselect(steep, vsplat(1.0), vselect(middle, vsplat(0.5), vsplat(0.0)))
-    z = over / under
+    return copy_sign(turned_atan(over / under, turn), x)
+
+
+@exact_device
+def turned_atan(z: Vector, turn: Vector) -> Vector:
+    """Return the arctangent of z, at most tan(pi/8) in size, plus ``turn`` quarters of a circle."""
     square = z * z
     p = vfma(square, -0.0607798956, 0.105937265)
     p = vfma(p, square, -0.142435223)
     p = vfma(p, square, 0.199984714)
     p = vfma(p, square, -0.333333164)
     rest = vfma(p * square, z, turn * HALF_PI_LOW)
-    return copy_sign(vfma(turn, HALF_PI, z + rest), x)
+    return vfma(turn, HALF_PI, z + rest)
+
+
+@exact_device
+def vatan2(y: Vector, x: Vector) -> Vector:
+    """Return the angle of the point (x, y), from -pi to pi; 2.3 ulp. A zero has no sign."""
+    rise, run = vabs(y), vabs(x)
+    equal = veq(rise, run) & vgt(rise, 0.0)
+    steep, middle = vgt(rise * TAN_EIGHTH_PI, run), vgt(rise, run * TAN_EIGHTH_PI) | equal
+    difference, half_sum = vselect(equal, vsplat(0.0), (rise - run) * 0.5), rise * 0.5 + run * 0.5
+    over = vselect(steep, -run, vselect(middle, difference, rise))
+    under = vselect(steep, rise, vselect(middle, half_sum, vselect(veq(run, 0.0), vsplat(1.0), run)))
+    turn = vselect(steep, vsplat(1.0), vselect(middle, vsplat(0.5), vsplat(0.0)))
+    z, left = over / under, vlt(x, 0.0)
+    angle = turned_atan(vselect(left, -z, z), vselect(left, 2.0 - turn, turn))
+    return vselect(vlt(y, 0.0), -angle, angle)
 
 
 @device

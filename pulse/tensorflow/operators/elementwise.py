@@ -96,9 +96,6 @@ COMPOSED: Mapping[str, Callable[[Apply, Sequence[OutletId]], OutletId]] = {
     "Relu6": lambda f, inputs: f("min", f("relu", *inputs), 6),
     "Rsqrt": lambda f, inputs: f("reciprocal", f("sqrt", *inputs)),
     "Square": lambda f, inputs: f("mul", *inputs, *inputs),
-    "Erfc": lambda f, inputs: f("sub", 1, f("erf", *inputs)),
-    "Log1p": lambda f, inputs: f("log", f("add", *inputs, 1)),
-    "Expm1": lambda f, inputs: f("sub", f("exp", *inputs), 1),
     "NotEqual": lambda f, inputs: f("not", f("equal", *inputs)),
 }
 """Operator -> the functions of the table that it is made of; ``f`` wires one."""
@@ -154,10 +151,8 @@ def guarded_function(node: TensorflowNode) -> OutletId:
     function, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
     empty = node.apply("equal", guard, 0, suffix="empty")
-    if function == "log1p":
-        y = node.apply("add", y, 1, suffix="plus_one")
     if function.startswith("log"):
-        y = node.apply("log", y, suffix="log")
+        y = node.apply(function, y, suffix="log")
     if guard == node.input(1) and function == "div":
         y = node.apply("where", empty, 1, y, suffix="divisor")
     result = node.apply("div" if function == "div" else "mul", x, y, suffix="value")

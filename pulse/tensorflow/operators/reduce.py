@@ -39,7 +39,7 @@ def reduce(node: TensorflowNode) -> OutletId:
 
 
 @tensorflow_op("L2Loss")
-def half_square(node: TensorflowNode) -> OutletId:
+def l2_loss(node: TensorflowNode) -> OutletId:
     """Wire half of the sum of all squares."""
     square = node.apply("mul", node.input(0), node.input(0), suffix="square")
     total = node.wire(Reduce("sum", tuple(range(node.fact(0).rank)), False), [square], "sum")

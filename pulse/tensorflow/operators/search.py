@@ -37,8 +37,8 @@ def one_hot(node: TensorflowNode) -> OutletId:
     fact, depth = node.fact(0), node.take_elements(node.integer_at(1, "depth"), "depth")
     axis = node.integer("axis", -1)
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
-    column = node.wire(AddAxis(axis), [node.input(0)], "column")
-    indices = np.arange(depth).astype(fact.dtype).reshape(-1, *(1,) * (fact.rank - axis))
+    column = node.wire(AddAxis(axis), [node.widen(node.input(0), "indices64")], "column")
+    indices = np.arange(depth, dtype=np.int64).reshape(-1, *(1,) * (fact.rank - axis))
     is_index = node.apply("equal", column, node.constant(indices, "indices"), suffix="is_index")
     return node.apply("where", is_index, node.input(2), node.input(3))
 

@@ -52,32 +52,8 @@ def complex_abs(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Angle", complex_numbers=True)
 def angle(node: TensorflowNode) -> OutletId:
-    """Wire the phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
-    return arctangent(node, node.complex_part(node.input(0), 1), node.complex_part(node.input(0), 0))
-
-
-@tensorflow_op("Atan2")
-def atan2(node: TensorflowNode) -> OutletId:
-    """Wire the angle of a point."""
-    return arctangent(node, node.input(0), node.input(1))
-
-
-def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
-    """Return the angle of the points (x, y), between -pi and pi."""
-    sizes = [node.apply("abs", side, suffix=f"size{index}") for index, side in enumerate((x, y))]
-    steep = node.apply("greater", sizes[1], sizes[0], suffix="steep")
-    low = node.apply("min", *sizes, suffix="low")
-    high = node.apply("max", *sizes, suffix="high")
-    is_zero = node.apply("equal", high, 0, suffix="is_zero")
-    slope = node.apply("div", low, node.apply("where", is_zero, 1, high, suffix="divisor"), suffix="slope")
-    flat = node.apply("atan", slope, suffix="flat")
-    complement = node.apply("sub", np.pi / 2, flat, suffix="complement")
-    first = node.apply("where", steep, complement, flat, suffix="first")
-    negative_x = node.apply("less", x, 0, suffix="negative_x")
-    mirrored = node.apply("sub", np.pi, first, suffix="mirrored")
-    upper = node.apply("where", negative_x, mirrored, first, suffix="upper")
-    below = node.apply("less", y, 0, suffix="below")
-    return node.apply("where", below, node.apply("neg", upper, suffix="lower"), upper)
+    """Wire the phase: the angle of (real, imaginary)."""
+    return node.apply("atan2", node.complex_part(node.input(0), 1), node.complex_part(node.input(0), 0))
 
 
 def complex_product(node: TensorflowNode) -> OutletId:

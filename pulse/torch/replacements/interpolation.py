@@ -60,6 +60,8 @@ def _subsample_nearest(torch: Any, args: tuple[Any, ...], named: dict[str, Any])
     x, factors = arguments["input"], arguments.get("scale_factor")
     if arguments.get("mode", "nearest") != "nearest" or factors is None:
         return None
+    if arguments.get("recompute_scale_factor"):
+        return None
     axes = range(2, x.dim())
     factors = factors if isinstance(factors, tuple | list) else [factors] * len(axes)
     strides = [round(1 / factor) for factor in factors]

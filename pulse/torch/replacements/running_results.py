@@ -55,7 +55,7 @@ def _running_extreme(
     values, indices = [], []
     for step in loops.steps(x.shape[dim]):
         frame = x.select(dim, step)
-        replaces = frame >= value if greatest else frame <= value
+        replaces = (frame >= value if greatest else frame <= value) | (frame != frame)  # NaN replaces all
         value = torch.where(replaces, frame, value)
         index = torch.where(replaces, numbers.select(0, step), index)
         values.append(value)

@@ -31,11 +31,12 @@ def _log2_of_sum(torch: Any, left: Any, right: Any) -> Any:
 
 
 def _hypotenuse(torch: Any, left: Any, right: Any) -> Any:
-    """Return the length of two sides, by the longer one: its square overflows."""
+    """Return the length of two sides, by the longer one: its square overflows. An infinite side makes it infinite."""
     left, right = left.abs(), right.abs()
     longer, shorter = torch.maximum(left, right), torch.minimum(left, right)
     ratio = shorter / torch.where(longer > 0, longer, 1)
-    return longer * torch.sqrt(1 + ratio * ratio)
+    infinite = (left == math.inf) | (right == math.inf)
+    return torch.where(infinite, math.inf, longer * torch.sqrt(1 + ratio * ratio))
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -104,9 +104,9 @@ def message_of(folder: Path, text: str) -> str:
         (MODEL + 'as = "a"\n' + MODEL + 'as = "a"', "stage 2 (model): gives a, as stage 1 (model) does"),
         (
             MODEL + 'from = "late"\n' + MODEL + 'as = "late"',
-            "stage 1 (model): reads late, which stage 2 (model) gives: a cycle; a stage reads what stages before",
+            "stage 1 (model): reads late, which stage 2 (model) gives; a stage reads what stages before it give:",
         ),
-        (MODEL + 'from = "own"\nas = "own"', "reads own, which stage 1 (model) gives: a cycle"),
+        (MODEL + 'from = "own"\nas = "own"', "reads own, which stage 1 (model) gives; a stage"),
         (MODEL + '[[stage]]\nmask = {}\nfrom = ["enh", "masc"]', "stage 2: unknown wire 'masc'"),
     ],
 )

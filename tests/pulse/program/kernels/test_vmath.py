@@ -34,6 +34,7 @@ FUNCTIONS = {
     "vsigmoid": (2.3, lambda x: 1 / (1 + np.exp(-x)), [linear(-85, 40)]),
     "vmish": (3.6, lambda x: x * np.tanh(np.logaddexp(0, x)), [linear(-80, 40), magnitudes(1e-20, 9)]),
     "verf": (5.0, erf, [linear(-6, 6), magnitudes(1e-30, 4)]),
+    "verfc": (5.3, np.vectorize(math.erfc, otypes=[np.float64]), [linear(-6, 9.1), magnitudes(1e-30, 9)]),
     "vsin": (1.5, np.sin, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),
     "vcos": (1.6, np.cos, [linear(-1.5, 1.5), linear(1.6, 3.2)]),
     "vtan": (3.3, np.tan, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),

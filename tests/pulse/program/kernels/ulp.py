@@ -104,6 +104,7 @@ FUNCTIONS = (
     Function("vsigmoid", sigmoid),
     Function("vmish", mish, (-87.0, math.inf)),
     Function("verf", np.vectorize(math.erf, otypes=[np.float64])),
+    Function("verfc", np.vectorize(math.erfc, otypes=[np.float64])),
     Function("vsin", np.sin, (-PI, PI)),
     Function("vcos", np.cos, (-1.5, 1.5)),
     Function("vtan", np.tan, (-PI, PI)),
