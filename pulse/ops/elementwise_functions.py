@@ -84,7 +84,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _by_number(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    """Return a function of numbers for arrays, in their type, at least f32: runtimes round erf and 1 + erf to it too."""
+    """Return a function of numbers for arrays: in their type, at least f32, to which runtimes round erf too."""
     of_each = np.vectorize(function, otypes=[np.float64])
     return lambda x: of_each(x).astype(np.result_type(x, np.float32)) if x.size else x
 

@@ -99,7 +99,7 @@ def has_only_known_outcomes(outcomes: Counter[str]) -> bool:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("shifts", [SHIFTS_PER_CASE, pytest.param(8, marks=pytest.mark.slow)])
-def test_every_kind_of_operator_streams_after_shifts(shifts: int) -> None:
+def test_windows_states_and_some_others_stream_after_shifts(shifts: int) -> None:
     """Each distinct case after some shifts, each relation after all of them.
 
     By default only every ``POINTWISE_STEP``-th case that looks at its own frame alone.

@@ -185,10 +185,13 @@ def write_tanh(w: OperationWriter) -> Name:
 
 @writes("Softplus")
 def write_softplus(w: OperationWriter) -> Name:
-    """``max(x, 0) + log(1 + exp(-|x|))``, which does not overflow."""
+    """``max(x, 0) + log(1 + e)`` of ``e = exp(-|x|)``, as ``2 atanh(e / (e + 2))``: no power overflows or is lost."""
     x = w.x()
     small = w.emit("exp", w.emit("neg", w.emit("abs", x, suffix="abs"), suffix="neg"), suffix="exp")
-    rest = w.emit("log", w.apply("add", small, 1, suffix="sum"), suffix="log")
+    half = w.emit(
+        "atanh", w.emit("div", small, w.apply("add", small, 2, suffix="sum"), suffix="part"), suffix="half"
+    )
+    rest = w.emit("add", half, half, suffix="log")
     return w.emit("add", w.apply("max", x, 0, suffix="positive"), rest)
 
 

@@ -4,7 +4,10 @@ from typing import Any
 
 
 def median_along_axis(torch: Any, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Return ``x.median(dim)``, the lower one of two middle values; None for the median of all elements."""
+    """Return ``x.median(dim)``, the lower one of two middle values; None for the median of all elements.
+
+    NaN counts as the largest value, whereas PyTorch's median of values with a NaN is NaN.
+    """
     if type(dim) is not int or not x.dim():
         return None
     return torch.return_types.median(_take_rank(x, (x.shape[dim] + 1) // 2, dim, keepdim))

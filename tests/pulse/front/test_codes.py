@@ -43,6 +43,8 @@ def test_dequantized_codes_are_within_half_a_step() -> None:
         ({"scale": 0.0}, "scale=0.0 must be a finite number above 0"),
         ({"scale": 1.0, "type": "int4"}, "type='int4' must be one of"),
         ({"scale": 1.0, "zero": 1.5}, "zero=1.5 must be an integer"),
+        ({"scale": 1.0, "zero": 128, "type": "int8"}, "zero=128 must be an integer from -128 to 127"),
+        ({"scale": 1.0, "zero": -1, "type": "uint8"}, "zero=-1 must be an integer from 0 to 255"),
     ],
 )
 @pytest.mark.parametrize("function", [front.quantize, front.dequantize])

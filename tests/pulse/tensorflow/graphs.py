@@ -14,6 +14,7 @@ NUMBERS = {
     "f32": 1,
     "f64": 2,
     "i32": 3,
+    "u8": 4,
     "string": 7,
     "c64": 8,
     "i64": 9,
@@ -43,6 +44,7 @@ class Call(NamedTuple):
 
 
 F32, I32, I64, BOOL = Type("f32"), Type("i32"), Type("i64"), Type("bool")
+U8 = Type("u8")
 TYPES = dict(zip(DTYPES, (F32, I32, I64, BOOL)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pulse
 from pulse.facts import Array
 from tests.noise import normal_noise
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, GraphDefBuilder
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, U8, GraphDefBuilder
 
 X = normal_noise(2, 5, 4)
 POSITIVE = np.abs(X) + np.float32(0.1)
@@ -22,6 +22,7 @@ def results_of_operator(op: str, inputs: Sequence[Any], count: int = 1, **attrib
         np.dtype(np.float32): F32,
         np.dtype(np.int32): I32,
         np.dtype(np.int64): I64,
+        np.dtype(np.uint8): U8,
         np.dtype(np.bool_): BOOL,
     }
     names = [builder.place("x", *arrays[0].shape, dtype=types[arrays[0].dtype])]

@@ -90,6 +90,12 @@ SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
     "batched": ("BatchMatMulV2", (X, X), {"adj_y": True}, X @ X.transpose(0, 2, 1)),
     "einsum": ("Einsum", (X, X[0]), {"equation": "abc,dc->abd", "N": 2}, np.einsum("abc,dc->abd", X, X[0])),
     "onehot": ("OneHot", (I % 3, np.int32(3), np.float32(2), np.float32(1)), {}, EYE[I % 3] + 1),
+    "onehot_narrow": (
+        "OneHot",
+        (np.uint8([1, 255]), np.int32(300), np.float32(1), np.float32(0)),
+        {},
+        np.eye(300, dtype=np.float32)[[1, 255]],
+    ),
     "cast": ("Cast", (X,), {"SrcT": F32, "DstT": I32}, X.astype(np.int32)),
     "bias": ("BiasAdd", (X, X[0, 0]), {}, X + X[0, 0]),
     "space_to_depth": ("SpaceToDepth", (IMAGE,), {"block_size": 2}, BLOCKS),
