@@ -4,13 +4,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from pulse.torch.replacements.stable_functions import angle_of
+
 ComplexPair = tuple[Any, Any]
 """The real and the imaginary part: tensors or numbers."""
 
 
 def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return the result of a function of PyTorch, computed with real tensors; None if no argument is complex."""
-    name = getattr(function, "__name__", "").strip("_")
+    full_name = getattr(function, "__name__", "")
+    name, in_place = full_name.strip("_"), full_name.endswith("_") and not full_name.endswith("__")
     first = args[0] if args else None
     listed: list[Any] = list(first) if isinstance(first, list | tuple) else []
     if not any(is_complex(torch, value) for value in (*args, *listed)):
@@ -22,8 +25,11 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
         )  # exporters know only the type and the sizes of real tensors
         result = _new_complex(torch, name, function, like, {"dtype": args[0].dtype, **named})
         return function(*like, **named) if result is None else result
-    if name in ARITHMETIC and len(args) == 2:
-        return join_parts(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
+    if name in ARITHMETIC and len(args) == 2 and named.keys() <= {"alpha"}:
+        left, right = (parts(torch, operand) for operand in args)
+        if "alpha" in named:
+            right = _product(torch, right, parts(torch, named["alpha"]))
+        return _store(torch, first, in_place, join_parts(torch, ARITHMETIC[name](torch, left, right)))
     if name in PRODUCTS and len(args) == 2 and not named:
         return join_parts(torch, _sums_of_products(function, *(parts(torch, operand) for operand in args)))
     if name == "einsum" and len(args) == 3 and not listed:
@@ -36,11 +42,21 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
         )
     if name in TRANSFORMS:
         return _transform(torch, function, *args, **named)
-    if name in FUNCTIONS:
-        return join_parts(torch, FUNCTIONS[name](torch, parts(torch, first)))
-    if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
+    if name in FUNCTIONS and len(args) == 1 and not named:
+        return _store(torch, first, in_place, join_parts(torch, FUNCTIONS[name](torch, parts(torch, first))))
+    if name == "angle":
+        return angle_of(torch, *reversed(parts(torch, first)))
+    if name in PARTWISE and not in_place and all(map(torch.is_tensor, listed or [first])):
         return _apply_partwise(torch, function, args, named)
     return None
+
+
+def _store(torch: Any, tensor: Any, in_place: bool, result: Any) -> Any:
+    """Return a result; first write it to the tensor if the function changes that."""
+    if not in_place:
+        return result
+    torch.view_as_real(tensor).copy_(torch.view_as_real(result))
+    return tensor
 
 
 def _new_complex(torch: Any, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -91,6 +91,37 @@ def stable_functions(self: Any, x: Any) -> Any:
     return torch.cat([*sums, torch.hypot(x, before), torch.hypot(0 * x, 0 * x)], 1)
 
 
+def small_values(self: Any, x: Any) -> Any:
+    """Functions that are compositions which lose the digits of small values, in other units."""
+    logarithm, power = torch.log1p(1e-8 * x), torch.expm1(1e-8 * x)
+    return torch.cat([1e8 * logarithm, 1e8 * power, 1e9 * torch.special.erfc(4 + x.abs())], 1)
+
+
+def phases(self: Any, x: Any) -> Any:
+    """Those of the first bin, which is real."""
+    spectrum = torch.stft(x[:, 0], 8, 2, window=torch.ones(8), center=False, return_complex=True)[:, :1]
+    return torch.cat([torch.angle(spectrum), torch.atan2(spectrum.imag, spectrum.real - 1)], 1)
+
+
+def spectra_in_place(self: Any, x: Any) -> Any:
+    """Complex sums with a factor, and operations that change a tensor which is read by another name."""
+    z = torch.view_as_complex(self.first(x).transpose(1, 2).contiguous())
+    same = z
+    z *= 2j
+    z.sub_(1, alpha=3)
+    return torch.view_as_real(torch.add(same, z, alpha=2))
+
+
+def close_rows(self: Any, x: Any) -> Any:
+    """Distances of rows that are far from the origin and close to each other."""
+    rows = self.first(x).transpose(1, 2).unsqueeze(2) + 100
+    return torch.cdist(rows, rows + torch.tensor([[0.0, 0.0], [0.01, 0.0], [0.0, 1.0]]))
+
+
+def infinite_sides(self: Any, x: Any) -> Any:
+    return x + 1 / torch.hypot(x / 0, x * math.inf)
+
+
 def medians(self: Any, x: Any) -> Any:
     """Median filters of an odd and an even length, and another rank."""
     odd, even = (F.pad(x, (count - 1, 0)).unfold(2, count, 1) for count in (5, 4))
@@ -129,6 +160,11 @@ def windows_made_in_a_call(self: Any, x: Any) -> Any:
         exact_nearest_frames,
         medians,
         stable_functions,
+        small_values,
+        phases,
+        spectra_in_place,
+        close_rows,
+        infinite_sides,
         padded_transform,
         neighbouring_channels,
         windows_made_in_a_call,
