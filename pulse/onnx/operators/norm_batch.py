@@ -19,21 +19,21 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
     epsilon = node.real("epsilon", 1e-5)
     if not node.flag("training_mode"):
         return [normalise(node, node.input(3), node.input(4), epsilon)]
-    mean, variance = _batch_statistics(node)
-    y = normalise(node, mean, variance, epsilon)
+    statistics = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
+    mean, variance = (
+        _as_given(node, x, slot, name)
+        for x, slot, name in ((statistics.mean, 3, "mean"), (statistics.variance, 4, "variance"))
+    )
+    y = normalise(node, None, variance, epsilon, centred=statistics.centred)
     if not any(node.outputs[1:]):
         return [y]
     return [y, _mix_running(node, 3, mean, "mean"), _mix_running(node, 4, variance, "variance")]
 
 
-def _batch_statistics(node: NodeContext) -> tuple[OutletId, OutletId]:
-    """Return mean and variance of each channel, [C], in the type of the given ones."""
-    statistics = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
-    rows: list[OutletId] = []
-    for x, slot, name in ((statistics.mean, 3, "mean"), (statistics.variance, 4, "variance")):
-        row = node.wire(Reshape(node.fact(slot).shape), [x], f"{name}_row")
-        rows.append(node.cast(row, node.fact(slot).dtype, f"{name}_cast"))
-    return rows[0], rows[1]
+def _as_given(node: NodeContext, x: OutletId, slot: int, name: str) -> OutletId:
+    """Return a statistic of each channel, [C], in the type of the given one."""
+    row = node.wire(Reshape(node.fact(slot).shape), [x], f"{name}_row")
+    return node.cast(row, node.fact(slot).dtype, f"{name}_cast")
 
 
 def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
@@ -45,19 +45,26 @@ def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> Outl
 
 
 def normalise(
-    node: NodeContext, mean: OutletId, variance: OutletId, epsilon: float, channels_second: bool = True
+    node: NodeContext,
+    mean: OutletId | None,
+    variance: OutletId,
+    epsilon: float,
+    channels_second: bool = True,
+    centred: OutletId | None = None,
 ) -> OutletId:
     """Compute ``x * k + (bias - mean * k)`` with ``k = scale / sqrt(variance + epsilon)``.
 
-    The inputs are x, scale and bias.
+    The inputs are x, scale and bias. If ``centred`` is given, x without its mean, ``centred * k + bias``.
     """
     spread = node.apply("add", variance, epsilon, suffix="spread")
     deviation = node.apply("sqrt", spread, suffix="deviation")
     k = node.apply("div", node.input(1), deviation, suffix="scale")
-    scaled_mean = node.apply("mul", mean, k, suffix="moved")
-    shift = node.apply("sub", node.input(2), scaled_mean, suffix="shift")
+    shift = node.input(2)
+    if mean is not None:
+        shift = node.apply("sub", shift, node.apply("mul", mean, k, suffix="moved"), suffix="shift")
     if channels_second:
         column = (*node.fact(1).shape, *(TDim.of(1),) * max(0, node.fact(0).rank - 2))
         k = node.wire(Reshape(column), [k], "scale_column")
         shift = node.wire(Reshape(column), [shift], "shift_column")
-    return node.apply("add", node.apply("mul", node.input(0), k, suffix="scaled"), shift)
+    x = node.input(0) if centred is None else centred
+    return node.apply("add", node.apply("mul", x, k, suffix="scaled"), shift)

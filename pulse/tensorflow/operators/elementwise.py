@@ -177,8 +177,7 @@ def cast(node: TensorflowNode) -> OutletId:
 
 def complex_of(node: TensorflowNode) -> OutletId:
     """Return a real tensor as a complex one."""
-    real = node.cast(node.input(0), F32, "real")
-    return pair(node, real, node.apply("sub", real, real, suffix="zero"))
+    return pair(node, node.cast(node.input(0), F32, "real"), node.number(0, F32, "zero"))
 
 
 @tensorflow_op("Select", "SelectV2")

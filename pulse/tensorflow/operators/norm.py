@@ -6,7 +6,6 @@ from pulse.onnx.operators.norm_batch import normalise
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import Reduce
-from pulse.ops.shape import Reshape
 from pulse.tensorflow.data_format import from_second, has_channels_first, to_second
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import rule, tensorflow_op
@@ -19,12 +18,15 @@ def batch_norm(node: TensorflowNode) -> OutletId:
     Without given statistics, each channel of the batch has its own: the form of Keras 2 for LayerNormalization, whose
     frames are channels.
     """
-    mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))
-    return normalise(node, mean, variance, node.real("epsilon", 1e-4), has_channels_first(node))
+    mean, variance, centred = node.input(3), node.input(4), None
+    if node.flag("is_training", True):
+        mean = None
+        centred, variance = _of_batch(node)
+    return normalise(node, mean, variance, node.real("epsilon", 1e-4), has_channels_first(node), centred)
 
 
 def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
-    """Return mean and variance of each channel."""
+    """Return the input without the mean of each channel, and the variance of each channel."""
     if len(node.outputs) > 1:
         raise node.error(
             "statistics of the batch as outputs belong to training; export the model for inference"
@@ -34,9 +36,7 @@ def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
     mean = node.wire(Reduce("mean", axes, True), [node.input(0)], "batch_means")
     difference = node.apply("sub", node.input(0), mean, suffix="difference")
     square = node.apply("mul", difference, difference, suffix="square")
-    channels = (node.size(0, 1 if first else -1),)
-    flat = node.wire(Reshape(channels), [mean], "batch_mean")
-    return flat, node.wire(Reduce("mean", axes, False), [square], "batch_variance")
+    return difference, node.wire(Reduce("mean", axes, False), [square], "batch_variance")
 
 
 @tensorflow_op("LRN")
