@@ -263,10 +263,15 @@ reads("not", parameters="x")(lambda node: node.apply("Not", node.wire("x"), dtyp
 def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
     x = node.wire("x", F32)
-    half_up = node.apply("Add", node.apply("Abs", x, suffix="abs"), 0.5, suffix="sum")
-    return node.apply(
-        "Mul", node.apply("Sign", x, suffix="sign"), node.apply("Floor", half_up, suffix="whole")
+    size = node.apply("Abs", x, suffix="abs")
+    whole = node.apply("Floor", size, suffix="whole")
+    is_up = node.apply(
+        "GreaterOrEqual", node.apply("Sub", size, whole, suffix="rest"), 0.5, suffix="is_up", dtype=BOOL
     )
+    rounded = node.apply(
+        "Where", is_up, node.apply("Add", whole, 1, suffix="next"), whole, suffix="size", dtype=x.dtype
+    )
+    return node.apply("Mul", node.apply("Sign", x, suffix="sign"), rounded)
 
 
 reads("tract_core_is_nan", parameters="x")(lambda node: node.apply("IsNaN", node.wire("x", F32), dtype=BOOL))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pulse.facts import F64
+from pulse.facts import F32, F64
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
@@ -147,8 +147,12 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
 
 @tflite_op("FLOOR_DIV")
 def floor_div(node: TfliteNode) -> OutletId:
-    """Wire the quotient rounded down."""
-    return node.floor_quotient(node.values(0), node.values(1))
+    """Wire the quotient rounded down; LiteRT divides floats in f64."""
+    x, y = node.values(0), node.values(1)
+    if node.graph.fact(x).dtype != F32:
+        return node.floor_quotient(x, y)
+    quotient = node.floor_quotient(node.cast(x, F64, "wide0"), node.cast(y, F64, "wide1"))
+    return node.cast(quotient, F32, "rounded")
 
 
 @tflite_op("FLOOR_MOD")

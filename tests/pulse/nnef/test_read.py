@@ -44,6 +44,7 @@ STATEMENTS = [
     ("y = select(any_reduce(x > 2.0, axes = [2]), 1.0, 0.0);", (X > 2).any(2, keepdims=True) * 1.0),
     ("(m, v) = moments(x, axes = [2]); y = (x - m) * rsqrt(v + 0.1);", (X - X.mean(2, keepdims=True)) / np.sqrt(X.var(2, keepdims=True) + 0.1)),
     ("y = round(x * 2.0);", np.sign(X) * np.floor(np.abs(X * 2) + 0.5)),
+    ("y = round(x * 0.0 + 0.49999997) + round(x * 0.0 - 8388609.0);", X * 0 - np.float32(8388609)),
     ("y = leaky_relu(x, alpha = 0.1);", np.where(X < 0, X * 0.1, X)),
     ("y = clamp(x, -0.5, 0.5);", np.clip(X, -0.5, 0.5)),
     ("y = sigmoid(x) + tanh(x) + relu(x) + elu(x);", sigmoid(X) + np.tanh(X) + np.maximum(X, 0) + np.where(X < 0, np.expm1(X), X)),

@@ -27,6 +27,9 @@ def pairs() -> Iterator[TfliteCase]:
         graph = SubgraphBuilder()
         a, b = graph.input((2, 3, 4), name="a"), graph.input((4,), name="b")
         yield case_of(f"{kind} of floats", graph, graph.result(kind, [a, b], (2, 3, 4), options))
+    graph = SubgraphBuilder()
+    a, b = graph.input((2, 3, 4), name="a"), graph.input((2, 3, 4), name="b")
+    yield case_of("ATAN2 of floats", graph, graph.result("ATAN2", [a, b], (2, 3, 4), "ATan2Options"))
     for kind, options in FLOATS[:3]:
         for dtype, zero in (("int8", 3), ("uint8", 120)):
             graph = SubgraphBuilder()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pulse
-from tests.pulse.tflite.builder import file_bytes
+from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.case import TfliteCase
 from tests.pulse.tflite.cases.families import all_cases
 from tests.pulse.tflite.litert import assert_agrees_with_litert, calls
@@ -27,3 +27,14 @@ def test_agrees_with_litert(case: TfliteCase) -> None:
             differ += assert_agrees_with_litert(output, other, case.name, steps)
             total += other.size
     assert differ <= SHARE * total
+
+
+def test_quotients_of_floats_are_rounded_down_as_in_litert() -> None:
+    """In f32 the first two quotients are whole numbers."""
+    graph = SubgraphBuilder()
+    a, b = graph.input((4,), name="a"), graph.input((4,), name="b")
+    graph.outputs = [graph.result("FLOOR_DIV", [a, b], (4,), "FloorDivOptions")]
+    data, feeds = file_bytes(graph), [np.float32([1.5, 88.8, -7, 1e-30]), np.float32([0.3, 0.3, 2, -3e38])]
+    outputs = pulse.load(data).analyse().run(dict(zip("ab", feeds)))
+    np.testing.assert_array_equal([*outputs.values()], [[4, 295, -4, -1]])
+    np.testing.assert_array_equal(calls(data, [feeds])[0], [[4, 295, -4, -1]])
