@@ -343,9 +343,7 @@ ELEMENTWISE: dict[str, FunctionEntry] = {
     ),
     "bitwise_not": unary(np.bitwise_not, OperatorNames("BitwiseNot", tensorflow="Invert")),
     "shift_left": binary(np.left_shift),
-    "shift_right": binary(
-        lambda x, bits: np.right_shift(x, np.maximum(bits, 0)), OperatorNames(tflite="RIGHT_SHIFT")
-    ),
+    "shift_right": binary(np.right_shift),
     "isnan": unary(np.isnan, OperatorNames("IsNaN", "tract_core_is_nan", "IsNan"), "bool"),
     "equal": comparison(np.equal, OperatorNames("Equal", "eq", "Equal", "EQUAL"), "=", "prove_eq"),
     "greater": comparison(np.greater, OperatorNames("Greater", "gt", "Greater", "GREATER"), ">", "prove_gt"),

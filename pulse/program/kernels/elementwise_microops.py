@@ -213,8 +213,8 @@ def shift_left(x: float, bits: float) -> float:
 
 @device
 def shift_right(x: float, bits: float) -> float:
-    """Shift bits to the right: not at all if the shift is negative; of one that is too large, the sign remains."""
-    return float(int(x) >> max(int(bits), 0)) if bits <= MAX_SHIFT else (-1.0 if x < 0 else 0.0)
+    """Shift bits to the right; of a shift that is too large, the sign remains."""
+    return float(int(x) >> int(bits)) if 0 <= bits <= MAX_SHIFT else (-1.0 if x < 0 else 0.0)
 
 
 @device

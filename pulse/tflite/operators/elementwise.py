@@ -161,6 +161,12 @@ def floor_mod(node: TfliteNode) -> OutletId:
     return node.apply("mod", node.values(0), node.values(1))
 
 
+@tflite_op("RIGHT_SHIFT")
+def right_shift(node: TfliteNode) -> OutletId:
+    """Shift bits to the right; a negative number is no shift."""
+    return node.apply("shift_right", node.values(0), node.apply("max", node.values(1), 0, suffix="bits"))
+
+
 @tflite_op("ADD_N")
 def add_n(node: TfliteNode) -> OutletId:
     """Add all inputs."""

@@ -23,7 +23,7 @@ JUMP = re.compile(r"^\s+(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?:#.*|//.
 
 LIBM = {
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "tanh"),
-    *("erf", "expm1", "log1p", "sqrt"),
+    *("atan2", "erf", "erfc", "expm1", "log1p", "sqrt"),
 }
 """Functions of numbers: all that a kernel may call that is neither its own nor an instruction."""
 

@@ -38,3 +38,13 @@ def test_quotients_of_floats_are_rounded_down_as_in_litert() -> None:
     outputs = pulse.load(data).analyse().run(dict(zip("ab", feeds)))
     np.testing.assert_array_equal([*outputs.values()], [[4, 295, -4, -1]])
     np.testing.assert_array_equal(calls(data, [feeds])[0], [[4, 295, -4, -1]])
+
+
+def test_shifts_to_the_right_are_those_of_litert() -> None:
+    """A negative number is no shift; of a large one the sign remains."""
+    graph = SubgraphBuilder()
+    a, b = (graph.input((4,), "int32", name=name) for name in "ab")
+    graph.outputs = [graph.result("RIGHT_SHIFT", [a, b], (4,), "RightShiftOptions", dtype="int32")]
+    data, feeds = file_bytes(graph), [np.int32([7, -7, 7, -7]), np.int32([-2, -2, 1, 31])]
+    outputs = pulse.load(data).analyse().run(dict(zip("ab", feeds)))
+    np.testing.assert_array_equal([*outputs.values()], calls(data, [feeds])[0])
