@@ -30,7 +30,7 @@ def test_agrees_with_litert(case: TfliteCase) -> None:
 
 
 def test_quotients_of_floats_are_rounded_down_as_in_litert() -> None:
-    """In f32 the first two quotients are whole numbers."""
+    """The first two quotients are whole numbers in f32."""
     graph = SubgraphBuilder()
     a, b = graph.input((4,), name="a"), graph.input((4,), name="b")
     graph.outputs = [graph.result("FLOOR_DIV", [a, b], (4,), "FloorDivOptions")]
