@@ -154,6 +154,21 @@ def filter_by_row(frames: Pointer, row: Pointer, taps: int) -> np.float32:
 
 
 @exact_device
+def filter_one_by_one(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
+    """Return the same as ``filter_at``, one product after another.
+
+    Coefficients are interpolated first, and the zeros that pad a row are not multiplied: an infinite sample
+    remains infinite, with the sign of its product.
+    """
+    total = np.float32(0)
+    for j in range(taps):
+        coefficient = row[j] + part * (row[taps + j] - row[j])
+        if coefficient != 0:
+            total += coefficient * frames[j]
+    return total
+
+
+@exact_device
 def write_outputs(
     state: ResamplerState,
     history: Pointer,
@@ -165,8 +180,7 @@ def write_outputs(
 ) -> int:
     """Write outputs from the history, as ``produce`` does; return how many.
 
-    If they are not interpolated, each position of an output must have its own row. That takes half the products, and
-    one infinite sample becomes NaN only under the zeros that pad a row.
+    If they are not interpolated, each position of an output must have its own row. That takes half the products.
     """
     produced = min(count, ready_outputs(state))
     taps, unit, fraction, first = state.taps, state.unit, state.fraction, state.first
@@ -175,14 +189,18 @@ def write_outputs(
     rows = state.phases / unit
     units_of_row = unit // state.phases
     for k in range(produced):
+        part = np.float32(0)
         if interpolated:
             position = fraction * rows
             row = int(position)
-            target[k * step] = filter_at(
-                history + first, table + row * taps, taps, np.float32(position - row)
-            )
+            part = np.float32(position - row)
+            output = filter_at(history + first, table + row * taps, taps, part)
         else:
-            target[k * step] = filter_by_row(history + first, table + fraction // units_of_row * taps, taps)
+            row = fraction // units_of_row
+            output = filter_by_row(history + first, table + row * taps, taps)
+        if output != output:
+            output = filter_one_by_one(history + first, table + row * taps, taps, part)
+        target[k * step] = output
         first += frames
         fraction += rest
         if fraction >= unit:

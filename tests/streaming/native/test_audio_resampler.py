@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.native.filters import QUALITIES
-from streaming.native.resample import AudioResampler, resampled_length
+from streaming.native.resample import AudioResampler, NativeResampler, resampled_length
 from tests.noise import normal_noise
 
 RATES = st.sampled_from([8000, 11025, 16000, 22050, 44100, 48000])
@@ -47,16 +47,30 @@ def test_a_tone_stays_where_it_is(rate_in: int, rate_out: int, quality: str) -> 
     np.testing.assert_allclose(output[middle], tone(rate_out)[middle], atol=1e-3)
 
 
-@pytest.mark.parametrize(("rate_in", "rate_out"), [(16000, 44100), (16000, 48000), (48000, 16000)])
-def test_an_infinite_sample_does_not_become_nan(rate_in: int, rate_out: int) -> None:
-    x = normal_noise(4000, 1)
-    x[2000] = np.inf
-    output = resample(x, rate_in, rate_out, quality="best")
-    infinite = np.isinf(output)
-    assert infinite.any()
+@pytest.mark.parametrize("tunable", [False, True], ids=["fixed", "tunable"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize(
+    ("rate_in", "rate_out"),
+    [(16000, 44100), (16000, 48000), (48000, 16000), (44101, 16000), (16000, 44101), (44100, 16000)],
+)
+def test_a_sample_that_is_not_finite_reaches_as_far_as_the_filter(
+    rate_in: int, rate_out: int, value: float, tunable: bool
+) -> None:
+    """An infinite one is infinite there, and never NaN."""
+    resampler = NativeResampler(rate_in, rate_out, "best", tunable=tunable)
+    x = normal_noise(4000)
+    x[2000] = value
+    output = resampler.process(x)
     x[2000] = 0
-    expected = resample(x, rate_in, rate_out, quality="best")
-    np.testing.assert_array_equal(output[~infinite], expected[~infinite])
+    resampler.reset()
+    expected = resampler.process(x)
+    distances = np.abs(np.arange(len(output)) * rate_in / rate_out - 2000)
+    reached = distances < resampler.delay_frames
+    same = np.isnan(output) if np.isnan(value) else np.isinf(output)
+    assert same[reached].all()
+    assert output[np.argmin(distances)] == pytest.approx(value, nan_ok=True)
+    beyond = distances > resampler.delay_frames
+    np.testing.assert_allclose(output[beyond], expected[beyond], atol=2e-6)
 
 
 def test_there_and_back_is_aligned_to_the_sample() -> None:
