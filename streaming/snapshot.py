@@ -38,13 +38,19 @@ def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
     return values[:count], sections
 
 
-def unpack_one(snapshot: bytes, count: int) -> tuple[list[int], bytes]:
-    """Unpack some numbers and one section. Raises InputError: there are more or fewer."""
+def unpack_sections(snapshot: bytes, count: int, section_count: int) -> tuple[list[int], list[bytes]]:
+    """Unpack some numbers and some sections. Raises InputError: there are more or fewer."""
     numbers, sections = unpack(snapshot)
-    if (len(numbers), len(sections)) != (count, 1):
+    if (len(numbers), len(sections)) != (count, section_count):
         raise InputError(
             f"this is a snapshot of another kind: it has {count_of(len(numbers), 'number')} and {len(sections)} "
             "sections instead "
-            f"of {count} and 1; restore one of the same kind"
+            f"of {count} and {section_count}; restore one of the same kind"
         )
-    return numbers, sections[0]
+    return numbers, sections
+
+
+def unpack_one(snapshot: bytes, count: int) -> tuple[list[int], bytes]:
+    """Unpack some numbers and one section. Raises InputError: there are more or fewer."""
+    numbers, (section,) = unpack_sections(snapshot, count, 1)
+    return numbers, section

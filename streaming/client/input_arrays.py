@@ -28,15 +28,17 @@ def arrays_by_port(
 
 
 def _fit(port: StreamPort, array: Array) -> Array:
-    """Return the array in the port's shape; plain samples are reshaped.
+    """Return the array in the port's shape; plain samples of one channel are reshaped.
 
     Raises InputError: its shape or type does not fit
     """
-    if port.kind == "sound" and array.ndim == 1:
+    channels = port.values if port.kind == "sound" else 0
+    if channels == 1 and array.ndim == 1:
         array = array.reshape([-1 if size is None else size for size in port.shape])
     shape = tuple(None if axis == port.axis else size for axis, size in enumerate(array.shape))
     if shape != port.shape:
-        raise InputError(f"{port.name}: expected {list(port.shape)}, got {list(array.shape)}")
+        way_out = f"; send an array of this shape, with {channels} channels" if channels > 1 else ""
+        raise InputError(f"{port.name}: expected {list(port.shape)}, got {list(array.shape)}{way_out}")
     dtype = DTYPES[port.dtype]
     if not np.can_cast(array.dtype, dtype, "same_kind") or (dtype.kind == "f") > (array.dtype.kind == "f"):
         scale = ", sound to -1 … 1" if port.kind == "sound" else ""

@@ -19,7 +19,9 @@ class OpusSound(NotCopyable, reason="it remembers samples; connect again"):
 
     def __init__(self, inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], skip: int) -> None:
         self._inputs, self._skip = inputs, skip
-        self._outputs = [port for port in outputs if port.kind == "sound" and port.rate == RATE_HZ]
+        self._outputs = [
+            port for port in outputs if port.kind == "sound" and port.values == 1 and port.rate == RATE_HZ
+        ]
         self.reset()
 
     def reset(self) -> None:

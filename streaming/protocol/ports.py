@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class StreamPort:
 
     number  its number in binary messages
     name    its name
-    kind    ``sound``, ``frames`` or ``final``
+    kind    ``sound``: samples of all channels, ``frames`` or ``final``
     dtype   numpy's name of the type
     shape   the shape of all frames; None at ``axis``, the stream axis
     axis    the stream axis; None for a final value
@@ -49,7 +50,8 @@ class StreamPort:
         name = dtype_name(port.dtype)
         if name not in DTYPES:
             raise InputError(f"{port.name}: values of {name} cannot be sent")
-        kind = "sound" if port.is_sound else "frames" if port.streams else "final"
+        is_sound = port.is_sound or (port.channels > 0 and port.rate == 1)
+        kind = "sound" if is_sound else "frames" if port.streams else "final"
         shape = tuple(None if index == port.axis else size for index, size in enumerate(port.shape))
         return cls(
             number=number,
@@ -78,12 +80,14 @@ class StreamPort:
         values = field_values(self)
         return {"port": values.pop("number"), **values, "shape": list(self.shape)}
 
+    @property
+    def values(self) -> int:
+        """The values of a frame, or of a final value: the channels of sound."""
+        return prod(1 if size is None else size for size in self.shape)
+
     def frame_bytes(self, format: str) -> int:
         """Return the size of a frame, or of a final value, in this format."""
-        values = 1
-        for size in self.shape:
-            values *= 1 if size is None else size
-        return values * (2 if self.is_pcm(format) else DTYPES[self.dtype].itemsize)
+        return self.values * (2 if self.is_pcm(format) else DTYPES[self.dtype].itemsize)
 
     def encode(self, array: Array, format: str) -> bytes:
         """Encode the values of an array of the port's shape, frame after frame."""
@@ -110,10 +114,12 @@ class StreamPort:
         frame_bytes = self.frame_bytes(format)
         size = frames * frame_bytes
         if len(values) != size:
+            several = self.kind == "sound" and self.values > 1
+            parts = f": one sample of each of {self.values} channels" if several else ""
             raise ProtocolError(
                 "message",
                 f"{self.name}: {len(values)} bytes follow the header of {count_of(frames, 'frame')}",
-                f"a frame has {count_of(frame_bytes, 'byte')}",
+                f"a frame has {count_of(frame_bytes, 'byte')}{parts}",
             )
         dtype = DTYPES[self.dtype]
         if self.is_pcm(format):

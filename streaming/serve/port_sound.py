@@ -12,7 +12,7 @@ from streaming.native.resample import NativeResampler
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.opus import OpusDecoder, OpusEncoder
 from streaming.protocol.ports import StreamPort
-from streaming.snapshot import pack, unpack_one
+from streaming.snapshot import pack, unpack_sections
 
 Coded = tuple[int, int, bytes]
 """The number of the first frame, the number of frames, and the bytes of a message."""
@@ -27,44 +27,38 @@ class InputSound(NotCopyable, reason="it remembers samples; begin a new stream")
     """
 
     def __init__(self, port: StreamPort, client_hz: int, model_hz: int, skip: int | None) -> None:
-        self._shape = [-1 if size is None else size for size in port.shape]
         self.port = replace(port, rate=None if port.rate is None else port.rate * client_hz / model_hz)
-        self._resampler = _resampler(client_hz, model_hz)
+        self._resamplers = _ChannelResamplers(port, client_hz, model_hz)
         self._skip = skip
         self._decoder = None if skip is None else OpusDecoder(skip)
-        self.delay_frames = _delay_frames(self._resampler)
+        self.delay_frames = self._resamplers.delay_frames
         self.skipped_frames = skip or 0
         self.received = 0
 
     def push(self, frames: Array | bytes, count: int) -> Array:
         """Convert to the model's input, in the port's shape. Raises ProtocolError: a packet that cannot be decoded."""
-        samples = frames.ravel() if not isinstance(frames, bytes) else self._decode(frames, count)
+        samples = frames if not isinstance(frames, bytes) else self._decode(frames, count)
         self.received += count
-        return self._resample(samples)
+        return self._resamplers.process(samples)
 
     def flush(self) -> Array:
         """Return the rest."""
-        return self._resample(np.zeros(self.delay_frames, np.float32))
+        return self._resamplers.flush()
 
     def reset(self) -> None:
         """Start a new stream."""
         self.received = 0
-        if self._resampler is not None:
-            self._resampler.reset()
+        self._resamplers.reset()
         if self._skip is not None:
             self._decoder = OpusDecoder(self._skip)
 
     def snapshot(self) -> bytes:
         """Return a snapshot. Opus streams have none."""
-        assert self._resampler is not None
-        return pack([self.received], [self._resampler.snapshot()])
+        return self._resamplers.snapshot([self.received])
 
     def restore(self, snapshot: bytes) -> None:
         """Resume from a snapshot. Raises InputError: it is of another stream."""
-        assert self._resampler is not None
-        (received,), resampler = unpack_one(snapshot, 1)
-        self._resampler.restore(resampler)
-        self.received = received
+        (self.received,) = self._resamplers.restore(snapshot, 1)
 
     def _decode(self, packet: bytes, count: int) -> Array:
         assert self._decoder is not None
@@ -75,12 +69,7 @@ class InputSound(NotCopyable, reason="it remembers samples; begin a new stream")
                 f"{self.port.name}: a packet has {count_of(size, 'sample')}, but its header says {count}",
                 "send one packet per message, with its number of samples at 48 kHz",
             )
-        return samples
-
-    def _resample(self, samples: Array) -> Array:
-        if self._resampler is not None:
-            samples = self._resampler.process(samples)
-        return samples.reshape(self._shape)
+        return samples.reshape([-1 if size is None else size for size in self.port.shape])
 
 
 class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"):
@@ -95,54 +84,45 @@ class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"
         self, port: StreamPort, model_hz: int, client_hz: int, format: str, input_delay_frames: int
     ) -> None:
         self._format = format
-        self._resampler = _resampler(model_hz, client_hz)
-        self._rest_frames = _delay_frames(self._resampler)
+        self._resamplers = _ChannelResamplers(port, model_hz, client_hz)
+        rest_frames = self._resamplers.delay_frames
         self._encoder = OpusEncoder() if format == "opus" else None
         coding = 0 if self._encoder is None else self._encoder.delay_samples
         rate = None if port.rate is None else port.rate * client_hz / model_hz
-        delay = -(-(port.delay + self._rest_frames) * client_hz // model_hz) + (self._rest_frames > 0)
+        delay = -(-(port.delay + rest_frames) * client_hz // model_hz) + (rest_frames > 0)
         self.port = replace(port, rate=rate, delay=delay + input_delay_frames + coding)
         self.sent_frames = self._coded_frames = 0
 
     def push(self, array: Array) -> list[Coded]:
         """Convert more of the output; return its messages."""
-        samples = array.ravel()
-        if self._resampler is not None:
-            samples = self._resampler.process(samples)
-        self.sent_frames += samples.size
-        if self._encoder is not None:
-            return self._number_packets(self._encoder.encode(samples))
-        return self._number_packets([(samples.size, self._encode(samples))] if samples.size else [])
+        return self._code(self._resamplers.process(array))
 
     def flush(self) -> list[Coded]:
         """Return the messages of the rest."""
-        remaining = self.push(np.zeros(self._rest_frames, np.float32))
+        remaining = self._code(self._resamplers.flush())
         return remaining if self._encoder is None else remaining + self._number_packets(self._encoder.flush())
 
     def reset(self) -> None:
         """Start a new stream."""
         self.sent_frames = self._coded_frames = 0
-        if self._resampler is not None:
-            self._resampler.reset()
+        self._resamplers.reset()
         if self._encoder is not None:
             self._encoder = OpusEncoder()
 
     def snapshot(self) -> bytes:
         """Return a snapshot. Opus streams have none."""
-        assert self._resampler is not None
-        return pack([self.sent_frames, self._coded_frames], [self._resampler.snapshot()])
+        return self._resamplers.snapshot([self.sent_frames, self._coded_frames])
 
     def restore(self, snapshot: bytes) -> None:
         """Resume from a snapshot. Raises InputError: it is of another stream."""
-        assert self._resampler is not None
-        (sent_frames, coded_frames), resampler = unpack_one(snapshot, 2)
-        self._resampler.restore(resampler)
-        self.sent_frames, self._coded_frames = sent_frames, coded_frames
+        self.sent_frames, self._coded_frames = self._resamplers.restore(snapshot, 2)
 
-    def _encode(self, samples: Array) -> bytes:
-        return self.port.encode(
-            samples.reshape([-1 if size is None else size for size in self.port.shape]), self._format
-        )
+    def _code(self, samples: Array) -> list[Coded]:
+        frames = samples.size // self.port.values
+        self.sent_frames += frames
+        if self._encoder is not None:
+            return self._number_packets(self._encoder.encode(samples.ravel()))
+        return self._number_packets([(frames, self.port.encode(samples, self._format))] if frames else [])
 
     def _number_packets(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
         messages: list[Coded] = []
@@ -152,9 +132,41 @@ class OutputSound(NotCopyable, reason="it remembers samples; begin a new stream"
         return messages
 
 
-def _delay_frames(resampler: NativeResampler | None) -> int:
-    return 0 if resampler is None else resampler.delay_frames
+class _ChannelResamplers:
+    """The resamplers of all channels of a port, for arrays in its shape; none if the rates are equal."""
 
+    def __init__(self, port: StreamPort, rate_in_hz: int, rate_out_hz: int) -> None:
+        self._axis, self._shape = port.axis or 0, port.shape
+        count = port.values if rate_in_hz != rate_out_hz else 0
+        self._resamplers = [NativeResampler(rate_in_hz, rate_out_hz) for _ in range(count)]
+        self.delay_frames = self._resamplers[0].delay_frames if count else 0
 
-def _resampler(rate_in_hz: int, rate_out_hz: int) -> NativeResampler | None:
-    return None if rate_in_hz == rate_out_hz else NativeResampler(rate_in_hz, rate_out_hz)
+    def process(self, samples: Array) -> Array:
+        """Return the frames that are ready."""
+        if not self._resamplers:
+            return samples
+        rows = np.moveaxis(samples, self._axis, -1).reshape(len(self._resamplers), -1)
+        ready = np.stack([resampler.process(row) for resampler, row in zip(self._resamplers, rows)])
+        others = [size for size in self._shape if size is not None]
+        return np.moveaxis(ready.reshape([*others, ready.shape[1]]), -1, self._axis)
+
+    def flush(self) -> Array:
+        """Return the rest."""
+        shape = [self.delay_frames if size is None else size for size in self._shape]
+        return self.process(np.zeros(shape, np.float32))
+
+    def reset(self) -> None:
+        """Start a new stream."""
+        for resampler in self._resamplers:
+            resampler.reset()
+
+    def snapshot(self, numbers: Sequence[int]) -> bytes:
+        """Return a snapshot with some numbers."""
+        return pack(numbers, [resampler.snapshot() for resampler in self._resamplers])
+
+    def restore(self, snapshot: bytes, count: int) -> list[int]:
+        """Restore a snapshot and return its numbers. Raises InputError: it is of another stream."""
+        numbers, sections = unpack_sections(snapshot, count, len(self._resamplers))
+        for resampler, section in zip(self._resamplers, sections):
+            resampler.restore(section)
+        return numbers

@@ -135,7 +135,7 @@ class SoundConversion(NotCopyable, reason="it remembers samples; begin a new str
         self.output_sounds = {
             port.name: OutputSound(port, model_hz, client_hz, self.name, delay_frames)
             for port in self.outputs
-            if _is_sound_at(port, model_hz)
+            if _is_sound_at(port, model_hz) and not (opus and port.values > 1)
         }
         self.inputs = tuple(self.input_sounds[port.name].port for port in self.inputs)
         self.outputs = tuple(
@@ -151,6 +151,14 @@ class SoundConversion(NotCopyable, reason="it remembers samples; begin a new str
                 f"{model.name} takes {model.rate_hz} Hz, and its input {others[0]} is not sound",
                 f"send it as f32 at {model.rate_hz} Hz",
             )
+        several = [port for port in model.inputs if port.values > 1]
+        if self.name == "opus" and several:
+            raise ProtocolError(
+                "rate",
+                f"a packet of Opus has one channel, and the input {several[0].name} of {model.name} has "
+                f"{several[0].values}",
+                "send f32 or pcm16",
+            )
         if model.saves and self.name == "opus":
             raise ProtocolError(
                 "rate", "checkpoints do not contain Opus coders", f"send f32 or pcm16 at {self.client_hz} Hz"
@@ -158,5 +166,5 @@ class SoundConversion(NotCopyable, reason="it remembers samples; begin a new str
 
 
 def _is_sound_at(port: StreamPort, rate_hz: int | None) -> bool:
-    """Return whether a port is sound: one sample per period of the model's rate, unlike a probability per pulse."""
+    """Return whether a port is sound: samples at the model's rate, unlike a probability per pulse."""
     return port.kind == "sound" and port.rate == rate_hz

@@ -11,6 +11,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.models import TypedModel
+from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
@@ -69,6 +70,18 @@ def channel_filter_model() -> TypedModel:
     weights = builder.constant("w", np.arange(1, 81).reshape(16, 1, 5) / 7)
     x = builder.source("x", "1,16,T,f32")
     return builder.finish(y=builder.wire("y", Conv((1,), (1,), pads(2, 2), group=16), x, weights))
+
+
+def stereo_model(text: str) -> TypedModel:
+    """x -> y, both of this shape: two channels, the second one first."""
+    builder = TypedBuilder()
+    x = builder.source("x", text)
+    axis = text.split(",").index("2")
+    first, second = (
+        builder.wire(name, Slice(axis, TDim.of(index), TDim.of(index + 1)), x)
+        for index, name in enumerate(("first", "second"))
+    )
+    return builder.finish(y=builder.wire("y", Concat(axis), second, first))
 
 
 def decimating_model() -> TypedModel:

@@ -1,6 +1,6 @@
 // The page: the choice of a model, start and stop, the controls.
 
-import { listModels, StreamError } from "./client.js";
+import { listModels, StreamError, valuesInFrame } from "./client.js";
 import { takeFigures } from "./delay.js";
 import { $, choiceOf, isPressed } from "./elements.js";
 import { drawDelay, drawFrames, labelScopes, readColours, Scope, showWaveform, takeFrames } from "./pictures.js";
@@ -54,6 +54,7 @@ async function showModels() {
 function reasonAgainst(model) {
   if (model.inputs.length !== 1) return `it has ${model.inputs.length} inputs`;
   if (model.inputs[0].kind !== "sound") return "its input is not sound";
+  if (!isOneChannel(model.inputs[0])) return `its input has ${valuesInFrame(model.inputs[0])} channels`;
   if (!model.rate) return "its rate is not known";
   return "";
 }
@@ -62,8 +63,9 @@ function reasonAgainst(model) {
 const isInPage = (model) => Boolean(model.web) && choiceOf("place") === "page";
 
 const selectedModel = () => models.find((model) => model.name === $("model").value);
+const isOneChannel = (port) => port.kind === "sound" && valuesInFrame(port) === 1;
 /** The output that is played: sound, and not one value in each of some longer frames. */
-const soundOutput = (model) => model.outputs.find(({ kind, rate }) => kind === "sound" && rate >= MIN_RATE_HZ);
+const soundOutput = (model) => model.outputs.find((output) => isOneChannel(output) && output.rate >= MIN_RATE_HZ);
 
 function describeModel() {
   const model = selectedModel();

@@ -7,16 +7,22 @@ import pytest
 
 import pulse
 from pulse.client import ClientError, connect
+from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.builtin import model_path
 from streaming.native.resample import NativeResampler
+from streaming.protocol.ports import StreamPort
+from streaming.serve.port_sound import InputSound
 from streaming.serve.settings import ModelSettings
 from streaming.session import Session
+from tests.streaming.models import channel_filter_model, copy_model, program, stereo_model
 from tests.streaming.serve.servers import RunningServer, running_server
+from tests.streaming.serve.websocket_client import raw
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000
+STEREO = {"planar": "1,2,T,f32", "of two axes": "T,2,f32", "interleaved": "1,T,2,f32"}
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +123,6 @@ async def test_an_invalid_packet_of_opus_ends_only_its_stream(
 ) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     from streaming.protocol.binary_messages import INPUT, Header, pack_frames
-    from tests.streaming.serve.websocket_client import raw
 
     server, _ = denoiser
     with raw(server) as client:
@@ -127,11 +132,84 @@ async def test_an_invalid_packet_of_opus_ends_only_its_stream(
         assert client.closing_status() == 1008
 
 
-async def test_features_are_not_resampled() -> None:
-    from tests.streaming.executor.streams import named_program
+@pytest.fixture(scope="module")
+def stereo() -> Iterator[tuple[RunningServer, dict[str, Program]]]:
+    programs = {name: program(stereo_model(text), 160, "numba") for name, text in STEREO.items()}
+    hosted = [(ModelSettings(name=name, streams=4), program, RATE_HZ) for name, program in programs.items()]
+    with running_server(hosted, threads=1) as server:
+        yield server, programs
 
-    model = ModelSettings(name="decimated", streams=1)
-    with running_server([(model, named_program("decimated", 6), 100)], threads=1) as server:
+
+@pytest.mark.parametrize("format", ["f32", "pcm16"])
+@pytest.mark.parametrize("rate_hz", [48_000, RATE_HZ])
+@pytest.mark.parametrize("name", STEREO)
+async def test_each_channel_is_converted(
+    stereo: tuple[RunningServer, dict[str, Program]], name: str, rate_hz: int, format: str
+) -> None:
+    """The model swaps two channels."""
+    server, programs = stereo
+    port, channels = programs[name].inputs[0], [sound(9_000, 1), sound(9_000, 2)]
+    samples = port.shape_sound(np.stack(channels, 1))
+    async with connect(server.ws, name, rate_hz=rate_hz, format=format) as stream:
+        assert [port.kind for port in (*stream.inputs, *stream.outputs)] == ["sound", "sound"]
+        for part in np.array_split(samples, 7, port.axis):
+            await stream.send(part)
+        output = port.read_sound((await stream.flush())["y"])
+    expected = channels[::-1]
+    if rate_hz != RATE_HZ:
+        expected = [resample(resample(x, rate_hz, RATE_HZ), RATE_HZ, rate_hz) for x in expected]
+    tolerance = 1e-6 if format == "f32" else 2 / 32768
+    np.testing.assert_allclose(output, np.stack(expected, 1), atol=tolerance)
+
+
+async def test_a_stream_of_two_channels_resumes_from_a_snapshot() -> None:
+    """The resamplers of all channels are in it."""
+    model = stereo_model(STEREO["planar"])
+    port = StreamPort.of_port(0, program(model, 160).inputs[0], RATE_HZ)
+    x = np.stack([sound(3_000, 1), sound(3_000, 2)])[None]
+    whole, first, then = (InputSound(port, 48_000, RATE_HZ, None) for _ in range(3))
+    expected = whole.push(x, x.shape[2])
+    parts = [first.push(x[..., :777], 777)]
+    then.restore(first.snapshot())
+    assert then.received == 777
+    parts.append(then.push(x[..., 777:], x.shape[2] - 777))
+    np.testing.assert_array_equal(np.concatenate(parts, 2), expected)
+    mono = StreamPort.of_port(0, program(copy_model(), 160).inputs[0], RATE_HZ)
+    with pytest.raises(InputError, match="and 2 sections instead of 1 and 1"):
+        InputSound(mono, 48_000, RATE_HZ, None).restore(first.snapshot())
+
+
+async def test_other_numbers_of_channels_are_refused(
+    stereo: tuple[RunningServer, dict[str, Program]],
+) -> None:
+    server, _ = stereo
+    async with connect(server.ws, "planar") as stream:
+        with pytest.raises(
+            InputError, match=r"expected \[1, 2, None\], got \[1, 3, 9\]; send .* with 2 channels"
+        ):
+            await stream.send(np.zeros((1, 3, 9), np.float32))
+        with pytest.raises(InputError, match=r"got \[9\]; send an array of this shape, with 2 channels"):
+            await stream.send(np.zeros(9, np.float32))
+    with raw(server) as client:
+        client.hello(model="planar")
+        client.send_frames(np.zeros(10), 0)
+        error = client.receive_until("error")[-1]
+        assert (error["code"], error["hint"]) == (
+            "message",
+            "a frame has 8 bytes: one sample of each of 2 channels",
+        )
+
+
+async def test_opus_takes_one_channel(stereo: tuple[RunningServer, dict[str, Program]]) -> None:
+    server, _ = stereo
+    with pytest.raises(ClientError, match=r"one channel, and the input x of planar has 2; send f32 or pcm16"):
+        async with connect(server.ws, "planar", format="opus"):
+            raise AssertionError
+
+
+async def test_features_are_not_resampled() -> None:
+    model = ModelSettings(name="features", streams=1)
+    with running_server([(model, program(channel_filter_model(), 6), 100)], threads=1) as server:
         with pytest.raises(ClientError, match="not sound") as refused:
             async with connect(server.ws, rate_hz=200):
                 raise AssertionError
