@@ -1,12 +1,13 @@
 """Guess the stages before and after a model from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from pulse.facts import TypedFact
 from pulse.support.record import record
-from pulse.support.wording import count_of
+from pulse.support.wording import count_of, spell
 
 RATE_OF_BINS = {
     129: 16_000,
@@ -28,6 +29,8 @@ STACK_STEPS = {7: 6}
 """The number of stacked frames -> the step from one stack to the next, if not 1."""
 USUAL_BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Numbers of samples of common frames."""
+CHANNELS_INPUT = "x"
+"""The name of the input of a recipe for audio of several channels."""
 RATE_HZ = 16_000
 """The rate of a proposal for a model whose sizes do not tell it; the notes say that it is assumed."""
 
@@ -84,11 +87,16 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None) -> Guess | None:
+def guess_recipe(
+    input_fact: TypedFact, output_fact: TypedFact, hop: int | None, channels: int | None = None
+) -> Guess | None:
     """Return the stages around a model of this input and output; None if nothing usual fits.
 
-    hop  samples from one frame to the next, if known
+    hop       samples from one frame to the next, if known
+    channels  the channels of audio, on the axis after the batch; None if there is no such axis
     """
+    if channels is not None:
+        return _guess_channels(input_fact, output_fact, hop, channels)
     input_axes, output_axes = _Axes.of(input_fact), _Axes.of(output_fact)
     if input_axes is None:
         return None
@@ -97,6 +105,31 @@ def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None)
         if guess is not None:
             return guess
     return None
+
+
+def _guess_channels(
+    input_fact: TypedFact, output_fact: TypedFact, hop: int | None, channels: int
+) -> Guess | None:
+    """Guess the stages for each channel: the batch of the front end, and the second axis of the model."""
+    inner_input, inner_output = (_without_channels(fact, channels) for fact in (input_fact, output_fact))
+    guess = None if inner_input is None else guess_recipe(inner_input, inner_output or output_fact, hop)
+    if guess is None or not guess.front:
+        return None
+    first, *others = guess.front
+    squeeze = "\n".join(["squeeze = { axis = 0 }", *guess.model_lines])
+    return replace(
+        guess,
+        front=[f'{first}\nfrom = ["{CHANNELS_INPUT}"]', *others, "unsqueeze = { axis = 0 }"],
+        back=[squeeze, *guess.back] if guess.back else [],
+        model_lines=(),
+    )
+
+
+def _without_channels(fact: TypedFact, channels: int) -> TypedFact | None:
+    """Return [1, ...] for [1, channels, ...]; None for other shapes."""
+    if fact.rank < 2 or fact.shape[1] != channels:
+        return None
+    return replace(fact, shape=(fact.shape[0], *fact.shape[2:]))
 
 
 def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
@@ -120,6 +153,12 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         )
         back = [f'istft = {{ {transform}, length = "T"{_layout(output_layout)} }}']
     notes = _transform_notes(bins, back, hop)
+    if layout.startswith("2,"):
+        notes.insert(
+            0,
+            "the axis of 2 is assumed to be real and imaginary parts; if it is two channels of magnitudes, give "
+            f"{spell('channels', 2)}",
+        )
     front = [f"stft = {{ {transform}{_layout(layout)} }}"]
     return Guess(
         front=front,

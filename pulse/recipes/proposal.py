@@ -18,7 +18,7 @@ from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import is_exported, read_codes, stated_rate_hz
 from pulse.recipes.framing import frame_model
-from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
+from pulse.recipes.guessing import CHANNELS_INPUT, USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
@@ -44,23 +44,31 @@ class Proposal:
     notes: tuple[str, ...]
 
 
-def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None) -> Proposal:
+def propose_recipe(
+    models: Sequence[Path], folder: Path, hop: int | None = None, channels: int | None = None
+) -> Proposal:
     """Return a recipe for a model, or for two if the second takes the output of the first, for a file in a folder.
 
-    hop      samples from one frame to the next, if known; then a call with as many samples in as out is a frame
+    hop       samples from one frame to the next, if known; then a call with as many samples in as out is a frame
+    channels  the channels of audio, on the second axis of the only model's input; None if it has no such axis
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
+    if channels is not None and len(models) > 1:
+        raise LoadError(f"{spell('channels', channels)} is for one model; write the recipe of two by hand")
     with use_spelling(recipe_spelling(current_spelling())):
         notes: list[str] = []
         with catch_warnings():
             filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes have it
-            parts = [_part(model, folder, notes, hop) for model in models]
+            parts = [_part(model, folder, notes, hop, channels) for model in models]
         stages = Stages(parts[0].all_stages, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
         if parts[0].rate_hz is None:
             notes.append(f"the rate of {rate_hz} Hz is a guess")
         notes += stages.notes
-        text = "\n".join([f"rate = {rate_hz}", *(f"\n[[stage]]\n{stage}" for stage in stages.texts), ""])
+        head = [f"rate = {rate_hz}"]
+        if channels is not None:
+            head.append(f"inputs = {toml_text({CHANNELS_INPUT: f'{channels},T'})}")
+        text = "\n".join([*head, *(f"\n[[stage]]\n{stage}" for stage in stages.texts), ""])
         try:
             join_stages(parse_recipe(text, RecipeContext.of(folder / "recipe.toml")))
         except PulseError as error:
@@ -68,7 +76,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
         return Proposal(text, tuple(notes))
 
 
-def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> PairedModel:
+def _part(model: Path, folder: Path, notes: list[str], hop: int | None, channels: int | None) -> PairedModel:
     """Describe one model."""
     opened, options = _open_model(model, notes)
     framed = None if hop is None else frame_model(opened, hop)
@@ -89,11 +97,12 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         notes.append(f"only the outputs that stream are kept: {', '.join(outputs)}")
     name, fact = next(iter(streams.items()))
     output_fact = whole.outputs[outputs[0]]
-    guess = guess_recipe(fact, output_fact, hop) if framed is None else framed.guess
+    guess = guess_recipe(fact, output_fact, hop, channels) if framed is None else framed.guess
     if guess is None:
+        where = "" if channels is None else f", with {count_of(channels, 'channel')} on its second axis"
         raise LoadError(
-            f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size; write its "
-            f"recipe by hand, see docs/recipes.md{_channels_hint(fact)}{_stereo_hint(fact)}"
+            f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size{where}; "
+            f"write its recipe by hand, see docs/recipes.md{_channels_hint(fact)}{_stereo_hint(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
     rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None

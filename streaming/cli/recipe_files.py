@@ -55,11 +55,12 @@ def files_of_model(path: Path | None) -> Sequence[Path]:
 
 
 def describe_models(
-    models: Sequence[Path], folder: Path, hop: int | None
+    models: Sequence[Path], folder: Path, hop: int | None, channels: int | None
 ) -> "tuple[str, Sequence[str], RecipeContext]":
     """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its context.
 
-    hop      samples from one frame to the next, if known
+    hop       samples from one frame to the next, if known
+    channels  the channels of audio on the second axis of the input, if it has them
     Raises PulseError: a model cannot be read, nothing usual fits its input, or two do not fit
     """
     from pulse import formats as formats  # registers the formats
@@ -74,7 +75,7 @@ def describe_models(
         context = embedded_recipe(models[0]).context
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
         return embedded_text(models[0], context.location), (note,), context
-    proposal = propose_recipe(models, folder, hop)
+    proposal = propose_recipe(models, folder, hop, channels)
     return proposal.text, proposal.notes, RecipeContext.of(folder / "recipe.toml")
 
 

@@ -25,6 +25,12 @@ def recipe(
         metavar="SAMPLES",
         min=1,
     ),
+    channels: int | None = option(
+        "The channels of audio, if the second axis of the input has one entry for each: a 2 there is otherwise taken "
+        "as real and imaginary parts.",
+        metavar="COUNT",
+        min=1,
+    ),
     embed: Path | None = option(
         "Write the model to this .onnx file, with the recipe in its metadata.", metavar="FILE"
     ),
@@ -42,6 +48,7 @@ def recipe(
       pulse recipe model.onnx                            to standard output, for a file in this folder
       pulse recipe model.onnx -o model.toml
       pulse recipe saved_model --hop 128 -o model.toml   calls take a frame every 128 samples
+      pulse recipe stereo.onnx --channels 2              its input is [1, 2, ...], one entry for each channel
       pulse recipe first.onnx second.onnx                two models in a row, such as DTLN's
       pulse recipe model.toml --embed whole.onnx         the model of a recipe, with the recipe inside
     """
@@ -50,7 +57,7 @@ def recipe(
 
     refuse_bad_use(models, output, embed)
     target = output or embed
-    text, notes, context = describe_models(models, Path() if target is None else target.parent, hop)
+    text, notes, context = describe_models(models, Path() if target is None else target.parent, hop, channels)
     if embed is not None:
         embed_in(text, context, embed)
     elif output is not None:

@@ -131,6 +131,46 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("read", "channels", "stages"),
+    [
+        ([1, 2, 257, "T"], 2, ["stft", "magnitude", "unsqueeze", "model", "squeeze", "mask", "istft"]),
+        ([1, 1, "T", 257], 1, ["stft", "magnitude", "unsqueeze", "model", "squeeze", "mask", "istft"]),
+        ([1, 3, 257, "T", 2], 3, ["stft", "unsqueeze", "model", "squeeze", "istft"]),
+        ([1, 2, "T", 512], 2, ["frames", "unsqueeze", "model", "squeeze", "overlap_add"]),
+        ([1, 4, "T", 80], 4, ["kaldi_fbank", "unsqueeze", "model"]),
+    ],
+)
+def test_the_second_axis_may_be_channels(
+    tmp_path: Path, read: list[int | str], channels: int, stages: list[str]
+) -> None:
+    """The recipe takes as many channels; what it returns for each is what a model of one channel returns."""
+    save_model(tmp_path, "model.onnx", models.build([node("Abs", "x", "y")], {"x": read}, {"y": read}))
+    alone = [read[0], *read[2:]]
+    save_model(tmp_path, "alone.onnx", models.build([node("Abs", "x", "y")], {"x": alone}, {"y": alone}))
+    proposed = propose_recipe([tmp_path / "model.onnx"], tmp_path, channels=channels)
+    assert not [note for note in proposed.notes if "does not fit" in note]
+    assert [
+        line.split(" = ")[0] for line in proposed.text.split("\n") if line.split(" = ")[0] in stages
+    ] == stages
+    x = normal_noise(channels, 4_000, seed=4)
+    (y,) = recipe_model(write_recipe(tmp_path, proposed.text)).run(x).values()
+    one = recipe_model(write_recipe(tmp_path, propose_recipe([tmp_path / "alone.onnx"], tmp_path).text))
+    expected = np.concatenate([output for row in x for output in one.run(row[None]).values()])
+    np.testing.assert_allclose(y.reshape(expected.shape), expected, atol=1e-5)
+
+
+def test_an_axis_of_two_is_noted_as_possibly_channels(tmp_path: Path) -> None:
+    size = [1, 2, 257, "T"]
+    save_model(tmp_path, "model.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
+    notes = propose_recipe([tmp_path / "model.onnx"], tmp_path).notes
+    assert any(note.endswith("if it is two channels of magnitudes, give channels=2") for note in notes)
+    with pytest.raises(pulse.PulseError, match="of a usual size, with 3 channels on its second axis"):
+        propose_recipe([tmp_path / "model.onnx"], tmp_path, channels=3)
+    with pytest.raises(pulse.PulseError, match="channels=2 is for one model"):
+        propose_recipe([tmp_path / "model.onnx"] * 2, tmp_path, channels=2)
+
+
 def test_a_second_spectrum_is_noted_as_possibly_a_second_signal(tmp_path: Path) -> None:
     """The second one of an echo canceller may be that of a second signal: reported, not guessed."""
     size = [1, 257, "T", 2]
