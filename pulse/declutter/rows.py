@@ -96,19 +96,25 @@ def _find_merge(graph: TypedGraph, node: TypedNode) -> Merge | None:
     return None
 
 
-def _splits(graph: TypedGraph, node: TypedNode, axis: int, layout: RowParts) -> bool:
-    """Return whether a node splits rows into what they were merged of."""
-    if not isinstance(node.op, Reshape):
-        return False
-    parts = split_into_parts(graph.fact(node.inputs[0]).shape, graph.fact(first_output(node)).shape)
-    return _layout_of([part for part in parts or () if part.source == axis]) == layout
+def _splits(parts: list[AxisPart], axis: int, layout: RowParts) -> bool:
+    """Return whether a reshape splits rows into what they were merged of, and perhaps their own parts, as heads."""
+    split = _layout_of([part for part in parts if part.source == axis])
+    return split is not None and (split.before, split.moving) == (layout.before, layout.moving)
+
+
+def _axis_of_whole_rows(parts: list[AxisPart], axis: int, layout: RowParts) -> int | None:
+    """Return the axis of rows after a reshape that merges or splits what follows them, as heads; None for others."""
+    first = next((part for part in parts if part.source == axis and part.size == layout.size), None)
+    if first is None or first != next(part for part in parts if first.target == part.target):
+        return None
+    return first.target
 
 
 class _Rows:
     """The wires that hold rows of one layout, from merges to the nodes that split the rows again.
 
     merges  the nodes that merge
-    axes    the axis of rows of each wire
+    axes    the axis of rows of each wire; what follows them in it, such as the heads of attention, is a part of them
     nodes   the nodes between, which compute each row by itself, in order
     splits  the nodes that split
     """
@@ -145,10 +151,17 @@ class _Rows:
 
     def _add(self, node: TypedNode) -> bool:
         """Add a node that reads rows; return False if it needs their order."""
-        first = node.inputs[0]
-        if first in self.axes and _splits(self.graph, node, self.axes[first], self.layout):
-            self.splits.append(node)
-            return True
+        if isinstance(node.op, Reshape):
+            (first,), outlet = node.inputs, first_output(node)
+            parts = split_into_parts(self.graph.fact(first).shape, self.graph.fact(outlet).shape) or []
+            if _splits(parts, self.axes[first], self.layout):
+                self.splits.append(node)
+                return True
+            axis = _axis_of_whole_rows(parts, self.axes[first], self.layout)
+            if axis is not None and not self.graph.is_output(outlet):
+                self.axes[outlet] = axis
+                self.nodes.append(node)
+                return True
         alike: dict[OutletId, int] = {}
         for outlet in node.inputs:
             if outlet not in self.axes and not self._is_independent(outlet):

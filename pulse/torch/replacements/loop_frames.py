@@ -10,6 +10,11 @@ SHORT_WINDOW = (
     "length as a multiple, as in dynamic={{'x': {{1: '{rate}*T'}}}}, or end the loop with the last whole window, "
     "range(0, T - {before}, {rate})"
 )
+OVERLAPPING_PARTS = (
+    "it writes {width} frames in each step, every {rate}, so that the parts of two steps overlap; append them to a "
+    "list, and add them up after the loop: F.fold(torch.stack(parts, -1), (1, size), (1, {width}), stride=(1, {rate})) "
+    "for parts [streams, {width}]; if later parts replace earlier ones, write only the first {rate} frames of each"
+)
 
 
 class StepFrames:
@@ -91,6 +96,8 @@ class StepFrames:
     def takes_parts(self, y: Any, axis: int, step: LoopStep, width: int | None) -> bool:
         """Return whether steps write frames, or parts of ``width`` frames, to a tensor that do not overlap."""
         size, loop = y.shape[axis], step.loop
+        if width is not None and width > step.rate:
+            loop.fail(OVERLAPPING_PARTS.format(width=width, rate=step.rate))
         if step.offset < 0 or not isinstance(size, self._torch.SymInt) or width not in (None, step.rate):
             return False
         if width is not None and not is_known_true(_end_of_steps(step) <= size):

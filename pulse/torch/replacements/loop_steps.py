@@ -30,7 +30,8 @@ CHANGED_NUMBER = (
 )
 NO_ARITHMETIC = (
     "it computes with a number of the step that is not arithmetic with a tensor, such as 0.9 ** t or "
-    "math.sqrt(t)"
+    "math.sqrt(t); leave out float(t), since t / 2 is a float, and take such numbers from a tensor of positions, as "
+    "in decay = 0.9 ** torch.arange(x.shape[1]) before the loop, and decay[t] in it"
 )
 
 

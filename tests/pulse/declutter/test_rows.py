@@ -71,6 +71,19 @@ def with_joined_columns(small: SmallModel) -> OutletId:
     return reshape(small, "y", joined, "3", "T", "16")
 
 
+def with_merged_heads(small: SmallModel) -> OutletId:
+    """The parts of each row become rows themselves, which are joined again."""
+    rows = linear(small, reshape(small, "rows", small.x, "3*T", "8"))
+    heads = linear(small, reshape(small, "heads", rows, "6*T", "4"), 4, 4, "inner")
+    return reshape(small, "y", reshape(small, "joined", heads, "3*T", "8"), "3", "T", "8")
+
+
+def split_with_heads(small: SmallModel) -> OutletId:
+    """The parts of each row are rows until the end."""
+    heads = reshape(small, "heads", reshape(small, "rows", small.x, "3*T", "2", "4"), "6*T", "4")
+    return reshape(small, "y", linear(small, heads, 4, 4), "3", "T", "2", "4")
+
+
 def with_equal_rows(small: SmallModel) -> OutletId:
     """Another operand has one value for all rows, in the size of the rows."""
     rows = reshape(small, "rows", small.x, "3*T", "8")
@@ -82,6 +95,8 @@ def with_equal_rows(small: SmallModel) -> OutletId:
 @pytest.mark.parametrize(
     "build",
     [
+        with_merged_heads,
+        split_with_heads,
         with_equal_rows,
         make_projection,
         with_heads,
@@ -113,6 +128,12 @@ def sum_rows(small: SmallModel) -> OutletId:
     return reshape(small, "y", small.add("sums", CumSum(0), rows), "3", "T", "8")
 
 
+def split_heads_otherwise(small: SmallModel) -> OutletId:
+    rows = linear(small, reshape(small, "rows", small.x, "3*T", "8"))
+    heads = linear(small, reshape(small, "heads", rows, "6*T", "4"), 4, 4, "inner")
+    return reshape(small, "y", heads, "6", "T", "4")
+
+
 def left_as_rows(small: SmallModel) -> OutletId:
     return linear(small, reshape(small, "rows", small.x, "3*T", "8"))
 
@@ -132,7 +153,7 @@ def with_time_outermost(small: SmallModel) -> OutletId:
 
 @pytest.mark.parametrize(
     "build",
-    [split_otherwise, sum_rows, left_as_rows, with_another_input, with_time_outermost],
+    [split_otherwise, sum_rows, split_heads_otherwise, left_as_rows, with_another_input, with_time_outermost],
     ids=lambda build: build.__name__,
 )
 def test_rows_whose_order_counts_stay(build: Callable[[SmallModel], OutletId]) -> None:

@@ -88,6 +88,26 @@ def recurrent_rows_of_a_state(layer: Any, x: Any) -> Any:
     return layer(rows, (state, torch.tanh(state)))[0].unflatten(0, x.shape[:2])
 
 
+def attention_rows(layer: Any, x: Any) -> Any:
+    rows = x.flatten(0, 1)
+    return layer(rows, rows, rows, need_weights=False)[0].unflatten(0, x.shape[:2])
+
+
+def attention_rows_batch_second(layer: Any, x: Any) -> Any:
+    rows = x.flatten(0, 1).transpose(0, 1)
+    return layer(rows, rows, rows)[0].transpose(0, 1).unflatten(0, x.shape[:2])
+
+
+def encoded_rows(layer: Any, x: Any) -> Any:
+    return layer(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+
+
+def scaled_products(layer: Any, x: Any) -> Any:
+    heads = layer(x).flatten(0, 1).unflatten(2, (2, -1)).transpose(1, 2)
+    product = nn.functional.scaled_dot_product_attention(heads, heads, heads)
+    return product.transpose(1, 2).reshape(x.shape)
+
+
 def convolved_rows(layer: Any, x: Any) -> Any:
     return layer(x.flatten(0, 1).transpose(1, 2)).transpose(1, 2).unflatten(0, x.shape[:2])
 
@@ -99,6 +119,18 @@ def convolved_rows(layer: Any, x: Any) -> Any:
             lambda: nn.GRU(WIDTH, WIDTH, 2, batch_first=True, bidirectional=True), recurrent_rows, id="GRU"
         ),
         pytest.param(lambda: nn.LSTM(WIDTH, WIDTH, batch_first=True), recurrent_rows_of_a_state, id="LSTM"),
+        pytest.param(
+            lambda: nn.MultiheadAttention(WIDTH, 2, batch_first=True), attention_rows, id="attention"
+        ),
+        pytest.param(
+            lambda: nn.MultiheadAttention(WIDTH, 2), attention_rows_batch_second, id="attention, batch second"
+        ),
+        pytest.param(
+            lambda: nn.TransformerEncoderLayer(WIDTH, 2, 16, batch_first=True),
+            encoded_rows,
+            id="encoder layer",
+        ),
+        pytest.param(lambda: nn.Linear(WIDTH, WIDTH), scaled_products, id="scaled products"),
         pytest.param(lambda: nn.Conv1d(WIDTH, WIDTH, 3, padding=1), convolved_rows, id="convolution"),
     ],
 )

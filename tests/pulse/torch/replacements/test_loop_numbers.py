@@ -96,7 +96,14 @@ def compared_with_frames(x: Any) -> Any:
     return torch.stack([(x[:, t] > t).float() + (t >= 20 * x[:, t]).float() for t in range(x.shape[1])], 1)
 
 
+def by_a_table(x: Any) -> Any:
+    """Functions of positions before the loop."""
+    decay, root = 0.9 ** torch.arange(x.shape[1]), torch.arange(1, x.shape[1] + 1).sqrt()
+    return torch.stack([x[:, t] * decay[t] / root[t] for t in range(x.shape[1])], 1)
+
+
 NUMBERED = [
+    by_a_table,
     running_mean,
     mean_from_the_first,
     both_sides,
@@ -128,9 +135,14 @@ def by_a_root(x: Any) -> Any:
     return torch.stack([x[:, t] / math.sqrt(t + 1) for t in range(x.shape[1])], 1)
 
 
-@pytest.mark.parametrize("forward", [by_a_power, by_a_root], ids=lambda forward: forward.__name__)
+def by_a_float(x: Any) -> Any:
+    return torch.stack([x[:, t] / (float(t) + 1) for t in range(x.shape[1])], 1)
+
+
+@pytest.mark.parametrize("forward", [by_a_power, by_a_root, by_a_float], ids=lambda forward: forward.__name__)
 def test_other_numbers_of_a_step_are_refused(forward: Callable[[Any], Any]) -> None:
-    with pytest.raises(pulse.LoadError, match="it computes with a number of the step that is not arithmetic"):
+    reason = r"number of the step that is not arithmetic .*; leave out float\(t\).* before the loop, and decay\[t\]"
+    with pytest.raises(pulse.LoadError, match=reason):
         pulse.from_torch(Numbered(forward), torch.randn(1, 40), {"x": {1: "T"}})
 
 

@@ -178,6 +178,29 @@ def use_a_replaced_frame(x: Any) -> Any:
     return y[:, 1:]
 
 
+def add_overlapping_parts(x: Any) -> Any:
+    y = torch.zeros(1, 2 * x.shape[1] + 2)
+    for t in range(x.shape[1]):
+        y[:, 2 * t : 2 * t + 4] += x[:, t : t + 1] * torch.hann_window(4)
+    return y[:, :-2]
+
+
+def fold_overlapping_parts(x: Any) -> Any:
+    """The same, as the message says."""
+    size = 2 * x.shape[1] + 2
+    parts = [x[:, t : t + 1] * torch.hann_window(4) for t in range(x.shape[1])]
+    return F.fold(torch.stack(parts, -1), (1, size), (1, 4), stride=(1, 2))[:, 0, 0, :-2]
+
+
+def test_overlapping_parts_are_folded_after_the_loop() -> None:
+    x = torch.randn(1, 50)
+    torch.testing.assert_close(fold_overlapping_parts(x), add_overlapping_parts(x))
+    with pytest.raises(pulse.LoadError, match=r"4 frames in each step, every 2, .*F\.fold\(torch\.stack"):
+        pulse.from_torch(Filter(add_overlapping_parts), x, {"x": {1: "T"}})
+    report = pulse.verify(Filter(fold_overlapping_parts), example=x, dynamic={"x": {1: "T"}}, pulse=4)
+    assert report.require().equal
+
+
 ALIASES = [
     (limit_the_buffer, "otherwise than by its frames"),
     (limit_a_written_frame, "changed in place"),
