@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pulse.errors import InputError
-from pulse.interface import Port, main_output
+from pulse.interface import MAX_CHANNELS, Port, main_output
 from pulse.program.program import Program
 from streaming.audio.channels import OutputChoice
 from streaming.audio.file_stream import stream_arrays, stream_audio
@@ -105,8 +105,9 @@ def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
     port_texts = "; ".join(port.label for port in program.inputs)
     once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
     raise InputError(
-        f"{opened.title}: takes {port_texts}, not audio; write a recipe with the stages before it (pulse recipe), "
-        "or give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
+        f"{opened.title}: takes {port_texts}, not audio of one to {MAX_CHANNELS} channels; write a recipe with the "
+        "stages before it (pulse recipe), or give its input, also audio of more channels, as .npy or .npz"
+        + (f", or what does not stream with {once}" if once else "")
     )
 
 

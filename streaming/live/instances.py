@@ -207,7 +207,8 @@ def live_inputs(program: Program) -> list[Port]:
     port_texts = "; ".join(port.label for port in program.inputs)
     raise InputError(
         f"{program.model.title}: takes {port_texts}, not sound; in a live run all inputs that stream are sound, "
-        f"float32, of one to {MAX_CHANNELS} channels: a recipe adds the stages before such a model, see docs/recipes.md"
+        f"float32, of one to {MAX_CHANNELS} channels: a recipe adds the stages before such a model, see "
+        "docs/recipes.md, and audio of more channels runs as .npy, not live"
     )
 
 

@@ -183,7 +183,14 @@ def test_channels_that_do_not_fit_are_refused(arguments: list[str], message: str
 
 def test_more_values_than_channels_are_features() -> None:
     message = refusal("run", save_mixer(9, 1), write_floats("in.wav", noise(100, 9)), "out.wav")
-    assert "mixer: takes x: 1,9,1,f32, not audio; write a recipe" in message
+    assert "mixer: takes x: 1,9,1,f32, not audio of one to 8 channels; write a recipe" in message
+
+
+def test_audio_of_more_channels_is_given_as_frames() -> None:
+    sound = noise(100, 9)
+    np.save("in.npy", sound.T)
+    pulse("run", save_mixer(9, 1), "in.npy", "out.npy")
+    assert_close(np.load("out.npy"), mixed_sound(sound, 1).T[None], share=ROUNDING)
 
 
 STEREO_SPECTRA = """

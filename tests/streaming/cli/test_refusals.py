@@ -231,6 +231,6 @@ def test_audio_for_a_model_of_features_needs_a_recipe(tmp_path: Path) -> None:
     model = save(tmp_path / "bands.onnx", nodes, {"x": [1, 40, "T"]}, {"y": [1, 40, "T"]})
     message = refusal("run", model, noisy_path(), "out.npy", "--backend", "numpy")
     assert (
-        "bands: takes x: 1,40,1,f32, not audio; write a recipe with the stages before it (pulse recipe), or"
+        "bands: takes x: 1,40,1,f32, not audio of one to 8 channels; write a recipe with the stages before it"
         in message
     )
