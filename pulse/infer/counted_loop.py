@@ -29,11 +29,13 @@ class FramesRead:
     whole  the wire
     axis   the axis of the frames
     start  the first frame that is read
+    step   how many frames later the next one is
     """
 
     whole: OutletId
     axis: int
     start: TDim
+    step: int = 1
 
 
 @record(eq=False)
@@ -142,9 +144,13 @@ class CountedLoop:
     def _frames(self, read: FramesRead) -> OutletId:
         """Return the frames that the iterations read."""
         size = self.node.graph.fact(read.whole).shape[read.axis]
-        if read.start == 0 and (size == self.iterations or size.prove_eq(self.iterations).yes):
+        if (
+            read.start == 0
+            and read.step == 1
+            and (size == self.iterations or size.prove_eq(self.iterations).yes)
+        ):
             return read.whole
-        frames = Slice(read.axis, read.start, read.start + self.iterations)
+        frames = Slice(read.axis, read.start, read.start + self.iterations * read.step, read.step)
         return self.node.wire(frames, [read.whole], f"frames{read.whole.node}")
 
     def _last_count(self, variable: int) -> OutletId:

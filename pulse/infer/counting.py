@@ -10,7 +10,7 @@ from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.dims import simplest_max, simplest_min
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
-from pulse.typed import TypedNetwork, known_value
+from pulse.typed import TypedGraph, TypedNetwork, known_value
 
 
 @record
@@ -122,3 +122,39 @@ def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
         outlet = producer.inputs[0]
         producer = model.graph.node(outlet)
     return outlet
+
+
+def shift_of(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, int]:
+    """Return the wire to which a wire of one integer adds a constant, and the constant; it and 0 if it adds none."""
+    producer, total = graph.node(outlet), 0
+    while isinstance(producer.op, Elementwise) and producer.op.kind in ("add", "sub"):
+        left, right = producer.inputs
+        if known_value(graph, right) is None and producer.op.kind == "add":
+            left, right = right, left
+        constant = known_value(graph, right)
+        if constant is None or constant.size != 1 or constant.dtype.kind not in "iu":
+            break
+        number = int(constant.reshape(()))
+        total += number if producer.op.kind == "add" else -number
+        outlet, producer = left, graph.node(left)
+    return outlet, total
+
+
+def index_counter(
+    body: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
+) -> Counter | None:
+    """Return what an index of a loop's body counts: a counter, times and plus constants; None for others.
+
+    sources   inputs of the body -> the numbers of their variables
+    counting  number of a variable -> its counter
+    """
+    base, shift = shift_of(body.graph, uncast(body, outlet))
+    counter, factor = counting.get(sources.get(uncast(body, base), -1)), 1
+    producer = body.graph.node(base)
+    if counter is None and isinstance(producer.op, Elementwise) and producer.op.kind == "mul":
+        for operand, other in (producer.inputs, producer.inputs[::-1]):
+            value = known_value(body.graph, other)
+            if value is not None and value.size == 1 and value.dtype.kind in "iu":
+                counter, factor = index_counter(body, operand, sources, counting), int(value.reshape(()))
+                break
+    return None if counter is None else Counter(counter.start * factor + shift, counter.step * factor)

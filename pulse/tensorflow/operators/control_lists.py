@@ -51,8 +51,11 @@ class ListItem(Op):
     Output   y [element...]
     Stream   whole: elements that a loop takes one by one are made its frames before
     Source   TensorFlow TensorListGetItem
+
+    wraps  whether a negative place counts from the end
     """
 
+    wraps: bool = True
     folds = False
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
@@ -63,7 +66,10 @@ class ListItem(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, index = inputs
-        return [np.asarray(x[int(index.reshape(()))])]
+        place = int(index.reshape(()))
+        if place < 0 and not self.wraps:
+            raise IndexError(f"frame {place} is before the first one")
+        return [np.asarray(x[place])]
 
 
 @record

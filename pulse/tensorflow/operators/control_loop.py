@@ -9,10 +9,11 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.counted_loop import CountedLoop, FramesRead, needed_inputs
-from pulse.infer.counting import Counter, counters, iteration_count, uncast
+from pulse.infer.counting import Counter, counters, index_counter, iteration_count
 from pulse.infer.unrolling import ENDLESS, NotUnrolledError, graft, retire_from
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
+from pulse.ops.dims import simplest_max
 from pulse.ops.shape import AddAxis
 from pulse.support.record import record
 from pulse.tensorflow.graph_node import LibraryFunction, NodeOutput
@@ -155,7 +156,7 @@ class _While:
             if self._writes_one(variable, producer.inputs, own_sources):
                 single[variable] = producer.inputs[2]
                 continue
-            index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
+            index = index_counter(body, producer.inputs[1], sources, self._counters)
             if producer.inputs[0] != own_sources.get(variable) or index is None or index.step != 1:
                 raise NotUnrolledError
             heads[variable] = self._head(self._first[variable], index.start, iterations)
@@ -201,7 +202,7 @@ class _While:
         ):
             raise NotUnrolledError
         count, total = producer.op.count, iterations + len(values)
-        if count != 0 and count != total and not count.prove_eq(total).yes:
+        if count != 0 and count != total and not simplest_max(count, TDim.of(0)).prove_eq(total).yes:
             raise NotUnrolledError
         return [values[row] for row in range(len(values))]
 
@@ -228,20 +229,29 @@ class _While:
         for reader in body.graph.nodes:
             if not isinstance(reader.op, ListItem):
                 continue
-            index = self._counters.get(sources.get(uncast(body, reader.inputs[1]), -1))
+            index = index_counter(body, reader.inputs[1], sources, self._counters)
             if (
                 index is None
-                or index.step != 1
+                or index.step < 1
+                or (index.start.is_const and int(index.start) < 0)
                 or not needed_inputs(body, [reader.inputs[0]], {}) <= outside.keys()
             ):
                 continue
             (whole,) = graft(body, [reader.inputs[0]], self._node.graph, outside)
-            reads[OutletId(reader.id)] = FramesRead(whole, 0, index.start)
+            reads[OutletId(reader.id)] = FramesRead(whole, 0, index.start, index.step)
         return reads
 
     def _loop_at_run_time(self) -> list[OutletId]:
         """Return an op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
+        for variable, outlet in enumerate(body.graph.outputs):
+            first, write = node.graph.node(self._first[variable]).op, body.graph.node(outlet)
+            if isinstance(first, ReservedList) and not first.element and isinstance(write.op, ListWrite):
+                node.require(
+                    not body.graph.fact(write.inputs[2]).rank,
+                    "it writes a list otherwise than one element after the other, one in each iteration; write "
+                    "element t in iteration t, as in array.write(t, y)",
+                )
         outer = _sources(body, self._function.inputs)
         tested = _sources(condition, node.functions.find(node.function("cond")).inputs)
         indices = sorted({*outer.values(), *tested.values()})

@@ -7,7 +7,8 @@ import numpy as np
 from pulse.facts import BOOL, I32, I64
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
-from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
+from pulse.ops.reduce import SELF_OF_ONE, ArgReduce, Reduce, ReduceKind, reduced_shape
+from pulse.ops.shape import Reshape
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -31,11 +32,14 @@ def _axes(node: TensorflowNode) -> tuple[int, ...]:
 
 @tensorflow_op(*REDUCE_KINDS)
 def reduce(node: TensorflowNode) -> OutletId:
-    """Reduce the axes of an input; no axes change nothing."""
-    axes = _axes(node)
+    """Reduce the axes of an input; no axes change nothing, and one entry of a size remains a size."""
+    axes, kind, keeps = _axes(node), REDUCE_KINDS[node.op_type], node.flag("keep_dims")
     if not axes:
         return node.input(0)
-    return node.wire(Reduce(REDUCE_KINDS[node.op_type], axes, node.flag("keep_dims")), [node.input(0)])
+    shape = node.fact(0).shape
+    if kind in SELF_OF_ONE and not keeps and all(shape[axis] == 1 for axis in axes):
+        return node.wire(Reshape(reduced_shape(shape, axes, False)), [node.input(0)])
+    return node.wire(Reduce(kind, axes, keeps), [node.input(0)])
 
 
 @tensorflow_op("L2Loss")

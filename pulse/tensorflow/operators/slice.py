@@ -1,11 +1,15 @@
 """Slices and splits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.infer.counting import shift_of
 from pulse.infer.slices import part_sizes, split_parts, wire_reversed, wire_slice, wire_strided_slice
 from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
 from pulse.support.wording import count_of
@@ -13,6 +17,8 @@ from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.control_lists import ListItem
 from pulse.tensorflow.registry import tensorflow_op
 
+MAX_WIDTH = 64
+"""Frames that a slice takes from an index that is computed while running; more are refused, as each is a node."""
 MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 
@@ -33,11 +39,12 @@ def strided_slice(node: TensorflowNode) -> OutletId:
 
 
 def _pick_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
-    """Return ``x[:, i]`` with an index that is computed while running: one element of one axis."""
-    graph = node.graph
-    producer = graph.node(node.input(1))
-    rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]
+    """Return ``x[:, i]``, or ``x[:, i : i + 3]``, with an index that is computed while running: frames of one axis."""
+    graph, rows = node.graph, _bounds(node, 1)
+    width = _width_at_index(node, masks)
     single = [index for index in range(len(rows)) if masks["shrink_axis"] >> index & 1]
+    if width:
+        single = [index for index in range(len(rows)) if not masks["begin"] >> index & 1]
     open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
     open_axes = [index for index in range(len(rows)) if open_ >> index & 1]
     if (
@@ -48,7 +55,8 @@ def _pick_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     ):
         raise node.error(
             "its `begin` input is computed while running (through floats, or from data); only constants, integer "
-            "arithmetic on shapes, and one index of one axis are supported"
+            f"arithmetic on shapes, and one index of one axis, or up to {MAX_WIDTH} frames from it on, are supported; "
+            "move the frames that TimeDistributed takes into the batch with a reshape"
         )
     if any(step != 1 for step in node.integers(3, "strides")):
         raise node.error(
@@ -59,7 +67,35 @@ def _pick_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     if axis >= rank or not isinstance(index.op, AddAxis):
         raise node.error("its `begin` input is computed at run time, and is not an index of one axis")
     order = (axis, *(other for other in range(rank) if other != axis))
-    return node.wire(ListItem(), [node.transpose(node.input(0), order, "front"), index.inputs[0]])
+    front, (first,) = node.transpose(node.input(0), order, "front"), index.inputs
+    if not width:
+        return node.wire(ListItem(), [front, first])
+    frames: list[OutletId] = []
+    for offset in range(width):
+        number = node.constant(np.array(offset, graph.fact(first).dtype), f"offset{offset}")
+        place = node.wire(Elementwise("add"), [first, number], f"place{offset}")
+        frame = node.wire(ListItem(wraps=False), [front, place], f"item{offset}")
+        frames.append(node.wire(AddAxis(axis), [frame], f"frame{offset}"))
+    return node.wire(Concat(axis), frames)
+
+
+def _bounds(node: TensorflowNode, slot: int) -> Sequence[OutletId]:
+    """Return the bounds of all axes, of an input that is computed."""
+    producer = node.graph.node(node.input(slot))
+    return producer.inputs if isinstance(producer.op, Concat) else [node.input(slot)]
+
+
+def _width_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> int:
+    """Return the frames of ``i : i + 3``, the only bounds of a slice; 0 if they are not of this kind."""
+    graph, begins, ends = node.graph, _bounds(node, 1), _bounds(node, 2)
+    given = [index for index in range(len(begins)) if not (masks["begin"] & masks["end"]) >> index & 1]
+    if len(given) != 1 or len(ends) != len(begins) or masks["shrink_axis"] or masks["begin"] != masks["end"]:
+        return 0
+    bounds = [graph.node(rows[given[0]]) for rows in (begins, ends)]
+    if not all(isinstance(bound.op, AddAxis) for bound in bounds):
+        return 0
+    (first, shift), (last, end) = (shift_of(graph, bound.inputs[0]) for bound in bounds)
+    return end - shift if first == last and 0 < end - shift <= MAX_WIDTH else 0
 
 
 @tensorflow_op("Split", complex_numbers=True)

@@ -208,3 +208,109 @@ def slicing_loop(last: bool, stride: int = 1) -> GraphDefBuilder:
     builder.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
     builder.node("y", "Identity", "frames", T=F32)
     return builder
+
+
+def indexed_loop(frames: str) -> GraphDefBuilder:
+    """A loop over x [T, 3] whose steps take ``x[i] - x[i - 1]``, ``x[2 * i]``, the sum of a window, or misplace it."""
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 3)
+    constants = {"none": 0, "one": [1], "zero": [0], "element": -1, "single": 1, "pair": 2}
+    for name, value in constants.items():
+        builder.const(name, value, np.int32)
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    builder.node("less", "Sub", "time", "single", T=I32)
+    builder.node("inner", "Sub", "time", "pair", T=I32)
+    builder.node("half", "FloorDiv", "time", "pair", T=I32)
+    first, count, limit = {
+        "previous": ("single", "less", "time"),
+        "second": ("none", "half", "half"),
+        "window": ("none", "inner", "inner"),
+        "misplaced": ("none", "time", "time"),
+    }[frames]
+    builder.node("made", "TensorListReserve", "element", count, element_dtype=F32, shape_type=I32)
+    arguments = [("i", I32), ("n", I32), ("out", VARIANT), ("x", F32)]
+    builder.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
+
+    def const(name: str, value: int | list[int]) -> tuple[str, str, tuple[()], dict[str, object]]:
+        return name, "Const", (), {"dtype": I32, "value": np.array(value, np.int32)}
+
+    def item(name: str, place: str) -> list[tuple[str, str, tuple[str, ...], dict[str, object]]]:
+        """The nodes of ``x[place]``."""
+        pack, masks = {"N": 1, "axis": 0, "T": I32}, {"shrink_axis_mask": 1, "T": F32, "Index": I32}
+        bounds = (f"{name}_begin:output:0", f"{name}_end:output:0", "ones:output:0")
+        return [
+            (f"{name}_next", "AddV2", (place, "step:output:0"), {"T": I32}),
+            (f"{name}_begin", "Pack", (place,), pack),
+            (f"{name}_end", "Pack", (f"{name}_next:z:0",), pack),
+            (name, "StridedSlice", ("x", *bounds), masks),
+        ]
+
+    pack = {"N": 1, "axis": 0, "T": I32}
+    nodes = {
+        "previous": [
+            ("before", "Sub", ("i", "step:output:0"), {"T": I32}),
+            *item("own", "i"),
+            *item("other", "before:z:0"),
+            ("y", "Sub", ("own:output:0", "other:output:0"), {"T": F32}),
+        ],
+        "second": [
+            ("twice", "Mul", ("two:output:0", "i"), {"T": I32}),
+            *item("own", "twice:z:0"),
+            ("y", "Sub", ("own:output:0", "nothing:output:0"), {"T": F32}),
+        ],
+        "window": [
+            ("last", "AddV2", ("i", "three:output:0"), {"T": I32}),
+            ("begin", "Pack", ("i",), pack),
+            ("end", "Pack", ("last:z:0",), pack),
+            (
+                "frames",
+                "StridedSlice",
+                ("x", "begin:output:0", "end:output:0", "ones:output:0"),
+                {"T": F32, "Index": I32},
+            ),
+            ("y", "Sum", ("frames:output:0", "axis:output:0"), {"T": F32, "Tidx": I32}),
+        ],
+        "misplaced": [
+            ("place", "FloorMod", ("step:output:0", "i"), {"T": I32}),
+            *item("own", "i"),
+            ("y", "Sub", ("own:output:0", "nothing:output:0"), {"T": F32}),
+        ],
+    }[frames]
+    place = {"previous": "before:z:0", "misplaced": "place:z:0"}.get(frames, "i")
+    result = "y:output:0" if frames == "window" else "y:z:0"
+    builder.function(
+        "body",
+        arguments,
+        [
+            *(const("step", 1), const("two", 2), const("three", 3), const("ones", [1]), const("axis", [0])),
+            ("nothing", "Const", (), {"dtype": F32, "value": np.array(0, np.float32)}),
+            *nodes,
+            ("write", "TensorListSetItem", ("out", place, result), {"element_dtype": F32}),
+            ("next", "AddV2", ("i", "step:output:0"), {"T": I32}),
+        ],
+        {"a": "next:z:0", "b": "n", "c": "write:output_handle:0", "d": "x"},
+    )
+    builder.node("while", "While", first, limit, "made", "x", cond=Call("cond"), body=Call("body"))
+    builder.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
+    builder.node("y", "Identity", "frames", T=F32)
+    return builder
+
+
+def mapped_indices(bound: int = 1) -> GraphDefBuilder:
+    """The frames of x [T, 3] by all indices, bounded as tf.vectorized_map writes them."""
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 3)
+    constants = {"none": 0, "one": [1], "zero": [0], "axes": [0], "step": 1, "bound": bound, "axis": 0}
+    for name, value in constants.items():
+        builder.const(name, value, np.int32)
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    builder.node("times", "Pack", "time", N=1, axis=0, T=I32)
+    builder.node("longest", "Max", "times", "axes", T=I32, Tidx=I32)
+    builder.node("indices", "Range", "none", "longest", "step", Tidx=I32)
+    builder.node("several", "Greater", "time", "bound", T=I32)
+    builder.node("bounded", "SelectV2", "several", "indices", "none", T=I32)
+    builder.node("frames", "GatherV2", "x", "bounded", "axis", Tparams=F32, Tindices=I32, Taxis=I32)
+    builder.node("y", "Tanh", "frames", T=F32)
+    return builder

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.errors import LoadError
+from pulse.errors import LoadError, PulsifyError
+from pulse.facts import Array
 from pulse.ops.control import Loop
 from pulse.ops.scan import Scan
 from tests.noise import normal_noise
@@ -17,7 +18,9 @@ from tests.pulse.tensorflow.loops import (
     doubling_loop,
     expected_states,
     functional,
+    indexed_loop,
     lowered_loop,
+    mapped_indices,
     slicing_loop,
 )
 
@@ -130,3 +133,41 @@ def test_a_loop_may_slice_its_input_and_keep_the_last_result(last: bool) -> None
     sums = x.cumsum(1).transpose(1, 0, 2)
     np.testing.assert_allclose(typed.run(x)["y"], sums[-1:] if last else sums, rtol=1e-5, atol=1e-5)
     pulse.verify(typed, pulse=16, backend="numpy").require()
+
+
+INDEXED: dict[str, Callable[[Array], Array]] = {
+    "previous": lambda x: x[1:] - x[:-1],
+    "second": lambda x: x[: len(x) // 2 * 2 : 2],
+    "window": lambda x: x[:-2] + x[1:-1] + x[2:],
+}
+
+
+@pytest.mark.parametrize("frames", INDEXED)
+def test_a_loop_may_take_frames_by_computed_indices(frames: str) -> None:
+    typed = pulse.load(indexed_loop(frames).data).model.analyse().with_outputs(["y"])
+    assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
+    for count in (2, 7, 8):
+        x = normal_noise(count, 3)
+        np.testing.assert_allclose(typed.run(x)["y"], INDEXED[frames](x), rtol=1e-5, atol=1e-6)
+    pulse.verify(typed, pulse=4, backend="numpy").require()
+
+
+def test_a_list_that_is_written_out_of_order_is_refused() -> None:
+    with pytest.raises(
+        LoadError, match=r"while \(While\): .*write element t in iteration t, as in array.write"
+    ):
+        pulse.load(indexed_loop("misplaced").data).model.analyse()
+
+
+def test_all_indices_of_a_vectorized_map_are_frames() -> None:
+    typed = pulse.load(mapped_indices().data).model.analyse()
+    for count in (0, 1, 7):
+        x = normal_noise(count, 3)
+        np.testing.assert_allclose(typed.run(x)["y"], np.tanh(x), rtol=1e-5, atol=1e-6)
+    pulse.verify(typed, pulse=4, backend="numpy").require()
+
+
+def test_indices_that_a_longer_stream_selects_are_no_frames() -> None:
+    typed = pulse.load(mapped_indices(bound=4).data).model.analyse()
+    with pytest.raises(PulsifyError, match="its value depends on the length of the stream"):
+        typed.with_outputs(["y"]).pulsify(pulse=4)
