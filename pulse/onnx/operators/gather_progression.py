@@ -61,7 +61,23 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
             value, inner = known_value(graph, other), progression(graph, operand)
             if value is not None and inner is not None:
                 return _shift(inner, value) if op.kind == "add" else _scale(inner, value)
+    if isinstance(op, Elementwise) and op.kind == "where":
+        return _all_indices(graph, *node.inputs)
     return None
+
+
+def _all_indices(
+    graph: TypedGraph, condition: OutletId, indices: OutletId, other: OutletId
+) -> Progression | None:
+    """Return 0, 1 ... n - 1 of ``where(n > 1, [0, 1 ... n - 1], 0)``, as tf.vectorized_map writes all indices."""
+    inner, zero, test = progression(graph, indices), known_value(graph, other), graph.node(condition)
+    if inner is None or inner.step != 1 or inner.starts.any() or zero is None or zero.any():
+        return None
+    if not isinstance(test.op, Elementwise) or test.op.kind != "greater":
+        return None
+    values = [graph.fact(outlet).value for outlet in test.inputs]
+    sizes = [value.reshape(()).item() for value in values if value is not None and value.size == 1]
+    return inner if sizes == [inner.length, 1] else None
 
 
 def _constant(value: Array) -> Progression | None:

@@ -11,9 +11,8 @@ from pulse.graph import OutletId
 from pulse.infer.inference_node import InferenceNode, same_type_and_shape
 from pulse.infer.relations import FactRelation, HasType
 from pulse.infer.shapes import Broadcasting
-from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.wiring import wire_onnx
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand
 from pulse.tensorflow.node import TensorflowNode
@@ -184,23 +183,8 @@ def complex_of(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Select", "SelectV2")
 def select(node: TensorflowNode) -> OutletId:
     """Choose from two tensors by a condition; a condition of one axis chooses rows (Select)."""
-    if _are_all_indices(node):
-        return node.input(1)
     x, y = node.to_one_type([node.input(1), node.input(2)])
     return node.apply("where", node.condition(x, by_rows=node.op_type == "Select"), x, y)
-
-
-def _are_all_indices(node: TensorflowNode) -> bool:
-    """Return whether it is ``where(n > 1, [0, 1 ... n - 1], 0)``, as vectorized_map writes all indices."""
-    graph, indices = node.graph, progression(node.graph, node.input(1))
-    condition, other = graph.node(node.input(0)), node.value(2)
-    if indices is None or indices.step != 1 or indices.starts.any() or other is None or other.any():
-        return False
-    if not isinstance(condition.op, Elementwise) or condition.op.kind != "greater":
-        return False
-    size, limit = (graph.fact(outlet).value for outlet in condition.inputs)
-    sizes = [value.reshape(()).item() for value in (size, limit) if value is not None and value.size == 1]
-    return sizes == [indices.length, 1]
 
 
 @tensorflow_op("ZerosLike", "OnesLike")

@@ -32,11 +32,12 @@ def _axes(node: TensorflowNode) -> tuple[int, ...]:
 
 @tensorflow_op(*REDUCE_KINDS)
 def reduce(node: TensorflowNode) -> OutletId:
-    """Reduce the axes of an input; no axes change nothing, and one entry of a size remains a size."""
+    """Reduce the axes of an input; no axes change nothing."""
     axes, kind, keeps = _axes(node), REDUCE_KINDS[node.op_type], node.flag("keep_dims")
     if not axes:
         return node.input(0)
     shape = node.fact(0).shape
+    # a reshape, so that a size remains one
     if kind in SELF_OF_ONE and not keeps and all(shape[axis] == 1 for axis in axes):
         return node.wire(Reshape(reduced_shape(shape, axes, False)), [node.input(0)])
     return node.wire(Reduce(kind, axes, keeps), [node.input(0)])

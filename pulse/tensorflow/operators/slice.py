@@ -88,10 +88,15 @@ def _bounds(node: TensorflowNode, slot: int) -> Sequence[OutletId]:
 def _width_at_index(node: TensorflowNode, masks: Mapping[str, int]) -> int:
     """Return the frames of ``i : i + 3``, the only bounds of a slice; 0 if they are not of this kind."""
     graph, begins, ends = node.graph, _bounds(node, 1), _bounds(node, 2)
-    given = [index for index in range(len(begins)) if not (masks["begin"] & masks["end"]) >> index & 1]
-    if len(given) != 1 or len(ends) != len(begins) or masks["shrink_axis"] or masks["begin"] != masks["end"]:
+    bounded = [index for index in range(len(begins)) if not (masks["begin"] & masks["end"]) >> index & 1]
+    if (
+        len(bounded) != 1
+        or len(ends) != len(begins)
+        or masks["shrink_axis"]
+        or masks["begin"] != masks["end"]
+    ):
         return 0
-    bounds = [graph.node(rows[given[0]]) for rows in (begins, ends)]
+    bounds = [graph.node(rows[bounded[0]]) for rows in (begins, ends)]
     if not all(isinstance(bound.op, AddAxis) for bound in bounds):
         return 0
     (first, shift), (last, end) = (shift_of(graph, bound.inputs[0]) for bound in bounds)

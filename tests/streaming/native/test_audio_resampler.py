@@ -53,7 +53,7 @@ def test_a_tone_stays_where_it_is(rate_in: int, rate_out: int, quality: str) -> 
     ("rate_in", "rate_out"),
     [(16000, 44100), (16000, 48000), (48000, 16000), (44101, 16000), (16000, 44101), (44100, 16000)],
 )
-def test_a_sample_that_is_not_finite_reaches_as_far_as_the_filter(
+def test_a_nonfinite_sample_reaches_as_far_as_the_filter(
     rate_in: int, rate_out: int, value: float, tunable: bool
 ) -> None:
     """An infinite one is infinite there, and never NaN."""
