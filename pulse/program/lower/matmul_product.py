@@ -130,11 +130,11 @@ def _find_bands(product: WindowProduct) -> Bands | None:
     is_large = matrix.size >= MIN_BANDED_ELEMENTS and columns > LANES
     if not is_large or len(product.taps) != 1 or matrix.dtype.kind != "f":
         return None
-    most = MAX_BANDED_SHARE * rows * -(-columns // LANES)
-    if np.count_nonzero(matrix != 0) > LANES * most:
+    max_inputs = MAX_BANDED_SHARE * rows * -(-columns // LANES)
+    if np.count_nonzero(matrix != 0) > LANES * max_inputs:
         return None
     bands = Bands.of(matrix.astype(np.float32, copy=False), LANES)
-    return bands if 0 < bands.counts.sum() <= most else None
+    return bands if 0 < bands.counts.sum() <= max_inputs else None
 
 
 def _emit_bands(lowering: Lowering, bands: Bands, fields: dict[str, Any]) -> None:

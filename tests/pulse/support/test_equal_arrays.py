@@ -13,8 +13,8 @@ def test_arrays_with_the_same_type_shape_and_bits_are_found() -> None:
     stored = [large, small, small.reshape(2, 2), large.copy(), np.zeros((0, 3)), np.float32(0), np.array(nan)]
     for number, array in enumerate(stored):
         known.add(np.asarray(array), number)
-    found = [list(known.find(np.asarray(array).copy())) for array in stored]
-    assert found == [[0, 3], [1], [2], [0, 3], [4], [5], [6]]
+    numbers = [list(known.find(np.asarray(array).copy())) for array in stored]
+    assert numbers == [[0, 3], [1], [2], [0, 3], [4], [5], [6]]
     assert list(known.find(np.asfortranarray(large))) == [0, 3]
     unknown = [large.view(np.int32), large.ravel(), np.zeros((3, 0)), np.float32(-0.0), np.array(other_nan)]
     assert not [number for array in unknown for number in known.find(np.asarray(array))]
