@@ -11,7 +11,6 @@ import samplerate
 import soundfile
 
 import pulse
-from pulse.errors import InputError
 from pulse.program.native.native_program import NativeProgram
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path, voice_path
@@ -256,13 +255,6 @@ def test_a_model_in_the_page_makes_the_same_frames(chromium: Any, tmp_path: Path
     expected = stream_audio(model_path(), sound)
     at = np.arange(recorded.first, recorded.delay + len(expected))
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], atol=1e-5)
-
-
-def test_a_folder_without_the_model_is_refused(tmp_path: Path) -> None:
-    from streaming.serve.settings import ModelSettings
-
-    with pytest.raises(InputError, match=r"has no worklet\.js; pulse build --target wasm32"):
-        ModelSettings(web=tmp_path)
 
 
 CLIENT = """

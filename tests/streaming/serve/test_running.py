@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulse.errors import LoadError
+from pulse.errors import InputError, LoadError
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
@@ -34,3 +34,8 @@ def test_a_missing_model_is_named() -> None:
     settings = ServerSettings((ModelSettings(Path("missing.onnx")),))
     with pytest.raises(LoadError, match=r"missing\.onnx"):
         open_programs(settings)
+
+
+def test_a_folder_without_the_model_of_browsers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no worklet\.js; pulse build --target wasm32"):
+        ModelSettings(web=tmp_path)
