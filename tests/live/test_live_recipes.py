@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bench.live.server import JackServer, jack_server
+from bench.live.steal_monitor import monitor_steal_time
 from bench.models.recipe_pages import lay_out_recipe
 from tests.demos.measurements import assert_measured
 from tests.live.jack_playback import JACK, demo_command, play_sound, pulse_command
@@ -19,6 +20,8 @@ DEVICES = ("--mic", JACK, "--speaker", JACK, "--seconds")
 TROUBLE = ("frames_lost", "frames_silent", "frames_skipped", "pulses_dropped", "missed", "stalls", "faults")
 XRUNS = ("input_underflows", "input_overflows", "output_underflows", "output_overflows")
 HOP_S = 256 / 16_000
+MAX_STOP_NS = 4_000_000
+"""A virtual machine that its host stops for longer may be late for a block of the server."""
 
 
 def run_recipe(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
@@ -62,12 +65,17 @@ def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
-    """A minute has no xrun and no late block on a machine that does nothing else."""
+    """A minute has no xrun and no late block, unless the host stops the machine for longer than a few milliseconds."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, use_server(server):
-        report = run_recipe(server, recipe, 60)
+        with monitor_steal_time() as stolen:
+            report = run_recipe(server, recipe, 60)
         print(json.dumps(report["statistics"], indent=1))
         counters = report["statistics"]["counters"]
-        assert {name: counters[name] for name in (*TROUBLE, *XRUNS)} == dict.fromkeys((*TROUBLE, *XRUNS), 0)
+        trouble = {name: counters[name] for name in (*TROUBLE, *XRUNS) if counters[name]}
+        print(trouble, f"longest stop {stolen.longest_ns / 1e6:.1f} ms")
+        if trouble and stolen.longest_ns > MAX_STOP_NS:
+            pytest.skip(f"the host stopped this machine for {stolen.longest_ns / 1e6:.0f} ms: {trouble}")
+        assert not trouble
         assert counters["pulses"] >= 59 / HOP_S
         assert_delay(server, recipe, report, 5)

@@ -28,17 +28,13 @@ PATH = sorted(
     for name, entry in ENTRIES.items()
     if entry.function.__module__.startswith(("streaming.native.", "pulse.program.machine.team"))
 )
-FOR_PYTHON = ("pipeline.next_pulse",)
-"""They serve programs in Python, which may wait anyway."""
 SYSTEM = {"read", "write", "clock_gettime"}
 """Functions of the C library that wait for an event, set one or read the time."""
 STACK_BYTES = 1 << 16
 WAKES = 5000
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in FOR_PYTHON else ()) for name in PATH]
-)
+@pytest.mark.parametrize("name", PATH)
 def test_the_callback_calls_nothing_that_waits_or_fails(name: str) -> None:
     """The code calls no interpreter and no allocator, takes no lock and raises no exception."""
     assert_only_known_calls(llvm_code(ENTRIES[name]), pointers=True, allowed=SYSTEM)

@@ -89,7 +89,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path,
         assert started[1].service.counts.resumed + started[2].service.counts.resumed >= 2
 
 
-@pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rate_hz", [44_100, 8_000, 48_000])
 async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path: Path, rate_hz: int) -> None:
     x = np.random.default_rng(7).uniform(-0.3, 0.3, rate_hz).astype(np.float32)
     blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))

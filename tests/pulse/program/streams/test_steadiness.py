@@ -128,9 +128,8 @@ def resident_bytes() -> int:
     return int(status.read_text().split()[1]) * resource.getpagesize()
 
 
-@pytest.mark.slow
 def test_a_million_steps_take_no_memory() -> None:
-    """The resident memory grows by less than 1 MiB; this takes about 15 s."""
+    """The resident memory grows by less than 1 MiB; this takes about half a second."""
     state, x = warm_state(), pulse()
     for _ in range(STEPS):
         state.step(x)
