@@ -22,8 +22,6 @@ CHECKED = 12
 MISSING = PUBLISHED.with_name("none")
 SYNTHETIC = {entry.key: entry for entry in catalogue(MISSING)}
 REAL = {entry.key: entry for entry in catalogue() if entry.key not in SYNTHETIC}
-LARGE = ("seanet_encoder_256", "seanet_decoder_256", "tcn_8")
-"""Models that slow tests compare; ``tcn_8`` is ``tcn_1`` with more frames in a pulse."""
 TRACT_WRONG = "denoiser"
 """A model that tract pulsifies with a wrong output."""
 
@@ -57,9 +55,7 @@ def test_the_network_is_causal_and_alive(x: Array) -> None:
     np.testing.assert_allclose(offline(x[:, :, :50]), whole[:, :, :50], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
-)
+@pytest.mark.parametrize("key", SYNTHETIC)
 def test_every_timed_form_is_right(key: str) -> None:
     """``contest`` compares this project, and every form of the others, with the offline result."""
     contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
