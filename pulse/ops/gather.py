@@ -63,8 +63,8 @@ class Gather(Op):
         if x_axis == self.axis:
             return Whole(
                 "it looks up frames of the whole stream",
-                "slice from a constant start, or gather along another axis; for the last frames, slice them (x[-1:]) "
-                "and keep the time axis",
+                "slice from a constant start, or gather along another axis, as from windows of the last frames "
+                "(unfold); for the last frames of all, slice them (x[-1:]) and keep the time axis",
             )
         if x_axis is not None and index_axis is not None:
             return Whole("data and indices both stream", "let only one of them depend on time")

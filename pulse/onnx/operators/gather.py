@@ -11,7 +11,7 @@ from pulse.infer.inference_node import InferenceNode
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, RankSum, SameRank, SameShape, SameType
 from pulse.onnx.operators.gather_positions import gather_by_positions
-from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
+from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, limited_progression
 from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.registry import onnx_op, rule
 from pulse.onnx.write.registry import writes
@@ -132,7 +132,7 @@ def gather(node: NodeContext) -> OutletId:
 
 def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
     """Return entries by index; slices if the indices are evenly spaced."""
-    spaced = progression(node.graph, indices)
+    spaced = limited_progression(node.graph, indices)
     if spaced is not None and is_count(node.graph, x, spaced):
         return node.cast(indices, node.graph.fact(x).dtype)
     slices = None if spaced is None else gather_by_slices(node, x, axis, spaced)

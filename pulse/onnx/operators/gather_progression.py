@@ -7,12 +7,13 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.dim.atoms import Max
-from pulse.facts import Array, Shape
+from pulse.facts import Array, Shape, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, Reshape, Transpose
+from pulse.ops.pad import Pad
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.slice_frames import Frames
 from pulse.ops.time_position import Range
@@ -29,15 +30,32 @@ MIN_ROW_ENTRIES = 8
 
 @record(eq=False)
 class Progression:
-    """A tensor ``starts[i...] + j*step`` with j < length along one axis, on which starts has size 1."""
+    """A tensor ``starts[i...] + j*step`` with j < length along one axis, on which starts has size 1.
+
+    starts, axis, step, length  as in the formula
+    low, high                   what lower and higher numbers are replaced by; None: nothing
+    """
 
     starts: Array
     axis: int
     step: int
     length: TDim
+    low: TDim | None = None
+    high: TDim | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether numbers may be replaced."""
+        return self.low is not None or self.high is not None
 
 
 def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
+    """Return the progression of a wire without limits; None for other wires."""
+    spaced = limited_progression(graph, outlet)
+    return None if spaced is None or spaced.is_limited else spaced
+
+
+def limited_progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
     """Return the progression of a wire of integers made of a range, constants, and axes of size 1; None for others."""
     value = known_value(graph, outlet)
     if value is not None:
@@ -46,21 +64,14 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
     op = node.op
     if isinstance(op, Range) and isinstance(op.start, int) and isinstance(op.step, int):
         return Progression(np.array([op.start], np.int64), 0, op.step, op.length)
-    if isinstance(op, AddAxis):
-        inner = progression(graph, node.inputs[0])
-        if inner is None:
-            return None
-        return replace(
-            inner, starts=np.expand_dims(inner.starts, op.axis), axis=inner.axis + (op.axis <= inner.axis)
-        )
-    if isinstance(op, Reshape):
-        inner = progression(graph, node.inputs[0])
-        return None if inner is None else _reshape(inner, graph.fact(outlet).shape)
-    if isinstance(op, Elementwise) and op.kind in ("add", "mul"):
+    if isinstance(op, AddAxis | RemoveAxis | Reshape):
+        inner = limited_progression(graph, node.inputs[0])
+        return None if inner is None else _move_axes(inner, op, graph.fact(outlet).shape)
+    if isinstance(op, Elementwise) and op.kind in ("add", "sub", "mul", "max", "min"):
         for operand, other in (node.inputs, node.inputs[::-1]):
-            value, inner = known_value(graph, other), progression(graph, operand)
+            value, inner = graph.fact(other).value, limited_progression(graph, operand)
             if value is not None and inner is not None:
-                return _shift(inner, value) if op.kind == "add" else _scale(inner, value)
+                return _compute(op.kind, inner, value, operand == node.inputs[0])
     if isinstance(op, Elementwise) and op.kind == "where":
         return _all_indices(graph, *node.inputs)
     return None
@@ -78,6 +89,30 @@ def _all_indices(
     values = [graph.fact(outlet).value for outlet in test.inputs]
     sizes = [value.reshape(()).item() for value in values if value is not None and value.size == 1]
     return inner if sizes == [inner.length, 1] else None
+
+
+def _move_axes(inner: Progression, op: AddAxis | RemoveAxis | Reshape, shape: Shape) -> Progression | None:
+    if isinstance(op, Reshape):
+        return _reshape(inner, shape)
+    if isinstance(op, AddAxis):
+        return replace(
+            inner, starts=np.expand_dims(inner.starts, op.axis), axis=inner.axis + (op.axis <= inner.axis)
+        )
+    if op.axis == inner.axis:
+        return None
+    return replace(inner, starts=inner.starts.squeeze(op.axis), axis=inner.axis - (op.axis < inner.axis))
+
+
+def _compute(kind: str, inner: Progression, value: Array, is_first: bool) -> Progression | None:
+    """Return a function of a progression, its first or its second operand, and a constant."""
+    if kind in ("max", "min"):
+        side = "low" if kind == "max" else "high"
+        if value.size != 1 or getattr(inner, side) is not None:
+            return None
+        return replace(inner, **{side: TDim.of(value.reshape(()).item())})
+    if inner.is_limited or is_symbolic(value) or (kind == "sub" and not is_first):
+        return None
+    return _scale(inner, value) if kind == "mul" else _shift(inner, -value if kind == "sub" else value)
 
 
 def _constant(value: Array) -> Progression | None:
@@ -160,7 +195,34 @@ def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
 
 def _is_inside(indices: Progression, size: TDim) -> bool:
     last = (strip_clamp(indices.length) - 1) * indices.step + int(indices.starts.max())
-    return indices.step > 0 and bool(indices.starts.min() >= 0) and size.prove_ge(last + 1).yes
+    is_bounded = indices.step > 0 and bool(indices.starts.min() >= 0) and size.prove_ge(last + 1).yes
+    return is_bounded and not indices.is_limited
+
+
+def _repeat_ends(
+    node: NodeContext, x: OutletId, axis: int, indices: Progression
+) -> tuple[OutletId, Progression] | None:
+    """Return x with its first and last entry repeated as far as limited indices reach beyond it, and their places.
+
+    None if the limits are not the ends of x.
+    """
+    shape = node.graph.fact(x).shape
+    last = shape[axis] - 1
+    over = (strip_clamp(indices.length) - 1) * indices.step + int(indices.starts.max()) - last
+    before = max(0, -int(indices.starts.min()))
+    starts_at_end = indices.low is None or indices.low == 0
+    ends_at_end = indices.high is None or indices.high == last
+    if not (starts_at_end and ends_at_end and (over.is_const or over.prove_le(0).yes)):
+        return None
+    after = max(0, int(over)) if over.is_const else 0
+    pads = [
+        (TDim.of(before), TDim.of(after)) if place == axis else (TDim.of(0), TDim.of(0))
+        for place in range(len(shape))
+    ]
+    if (before and indices.low is None) or (after and indices.high is None):
+        return None
+    padded = node.wire(Pad(tuple(pads), "edge"), [x], "repeated")
+    return padded, replace(indices, starts=indices.starts + before, low=None, high=None)
 
 
 def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
@@ -168,10 +230,16 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
 
     A lookup of many neighbouring starts becomes one framing.
     """
+    min_width = MIN_FRAME_WIDTH
+    if indices.is_limited:
+        repeated = _repeat_ends(node, x, axis, indices)
+        if repeated is None:
+            return None
+        (x, indices), min_width = repeated, 2  # each slice would wait for the frames beyond both ends
     size, reach = node.graph.fact(x).shape[axis], (strip_clamp(indices.length) - 1) * indices.step
     if not _is_inside(indices, size):
         return None
-    if indices.starts.size >= MIN_FRAME_WIDTH and not size.is_const:
+    if indices.starts.size >= min_width:
         frames = _cut_frames(node, x, axis, indices, reach)
         if frames is not None:
             return frames

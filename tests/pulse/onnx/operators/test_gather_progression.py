@@ -77,6 +77,42 @@ def test_frames_of_a_padded_signal_have_the_smallest_delay(mode: str, delay: int
         assert sum(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs) == 1
 
 
+@pytest.mark.parametrize(
+    ("starts", "delay"), [([-1, 0, 1], 1), (list(range(-8, 4)), 3), ([-1], 0), ([-3, 0], 0)]
+)
+def test_limited_indices_repeat_the_ends(starts: list[int], delay: int) -> None:
+    """Neighbours of each frame; beyond the ends, the first or the last frame."""
+    nodes, constants = unfold([[start] for start in starts], 1, 0)
+    nodes[5] = node("Add", "row starts", "places")
+    nodes.insert(6, node("Sub", "length stride", "end"))
+    nodes.insert(7, node("Clip", "places zero end", "indices"))
+    for length in (1, 9, 20):
+        feeds = {"x": floats("x", 1, 3, length, 4)}
+        typed = assert_streams(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 2, delay)
+        assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes if item.outputs)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 8), (0, 7), (-2, 8)])
+def test_indices_limited_elsewhere_are_looked_up(low: int, high: int) -> None:
+    nodes, constants = unfold([[-3], [0]], 1, 0)
+    nodes[5:6] = [node("Add", "row starts", "places"), node("Clip", "places low high", "indices")]
+    feeds = {"x": floats("x", 1, 3, 9, 4)}
+    limits = {"low": np.int64(low), "high": np.int64(high)}
+    proto = model(nodes, feeds, constants | limits, 17, {"x": 2})
+    typed = pulse.load(proto).analyse()
+    assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)
+    np.testing.assert_array_equal(typed.run(feeds)["y"], reference(proto, feeds)[0])
+
+
+def test_many_neighbouring_features_are_a_view() -> None:
+    """Windows of 9 of 24 features of each frame: one view in place of 9 copies."""
+    rows = np.arange(16)[None] + np.arange(9)[:, None]
+    feeds = {"x": floats("x", 1, 7, 24, 2)}
+    proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": rows}, 17, {"x": 1})
+    typed = assert_streams(proto, feeds, 3, 0)
+    assert sum(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs) == 1
+
+
 def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
     nodes, constants = unfold([[0], [3]], 1, 2)
     feeds = {"x": floats("x", 1, 3, 9, 4)}
