@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pulse.torch.replacements.loop_indices import entries_of_axes
 
-_FUNCTIONS_OF_FRAMES = ("__getitem__", "select", "unbind", "split", "stack", "cat")
+_FUNCTIONS_OF_FRAMES = ("__getitem__", "__setitem__", "select", "unbind", "split", "stack", "cat")
 _PLACES_OF_AXES = {"unbind": 0, "stack": 0, "cat": 0, "split": 1}
 
 
@@ -41,19 +41,22 @@ class ComplexFrames:
             record([tensor], {}, pair)
         if name in _PLACES_OF_AXES:
             place = _PLACES_OF_AXES[name]
-            dim = named.pop("dim", others[place] if len(others) > place else 0)
+            dim = named.get("dim", others[place] if len(others) > place else 0)
             dim %= tensors[0].dim() + (name == "stack")
             others, named = [*others[:place], dim], {}
         elif name == "select":
             others[0] %= first.dim()
-        elif isinstance(others[0], tuple) and ... in others[0]:
-            index = list(cast("tuple[Any, ...]", others[0]))
-            place = index.index(...)
-            whole = [slice(None)] * (first.dim() - len(entries_of_axes(index)) + 1)
-            others = [(*index[:place], *whole, *index[place + 1 :])]
+        else:
+            others[0] = self._without_ellipsis(first, others[0])
+        if name == "__setitem__" and torch.is_tensor(others[1]):
+            value = others[1]
+            value = value if value.is_complex() else torch.complex(value, torch.zeros_like(value))
+            record([others[1]], {}, value)
+            others[1] = torch.view_as_real(value)
+            record([value], {}, others[1])
         result = result_of_pairs((real if is_list else real[0], *others), named)
-        if result is None:
-            return None
+        if result is None or name == "__setitem__":
+            return result
 
         def as_complex(pair: Any) -> Any:
             value = torch.complex(pair[..., 0], pair[..., 1])
@@ -62,6 +65,15 @@ class ComplexFrames:
 
         results = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else None
         return as_complex(result) if results is None else tuple(map(as_complex, results))
+
+    def _without_ellipsis(self, x: Any, index: Any) -> tuple[Any, ...]:
+        """Return an index with whole axes in place of its ellipsis: the pairs have one axis more."""
+        entries = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
+        places = [place for place, entry in enumerate(entries) if entry is ...]
+        if not places:
+            return entries
+        whole: list[Any] = [slice(None)] * (x.dim() - len(entries_of_axes(entries)) + 1)
+        return (*entries[: places[0]], *whole, *entries[places[0] + 1 :])
 
     def _pairs_of(self, value: Any) -> Any:
         """Return a complex tensor as pairs: the same tensor in all steps."""

@@ -1,7 +1,8 @@
 # pyright: basic
 """Complex arithmetic as arithmetic of its real and imaginary parts, which PyTorch's exporter supports."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pulse.torch.replacements.stable_functions import angle_of
@@ -12,8 +13,17 @@ ComplexPair = tuple[Any, Any]
 
 def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return the result of a function of PyTorch, computed with real tensors; None if no argument is complex."""
-    full_name = getattr(function, "__name__", "")
-    name, in_place = full_name.strip("_"), full_name.endswith("_") and not full_name.endswith("__")
+    name = getattr(function, "__name__", "")
+    result = _result(torch, name.strip("_"), function, args, named)
+    if result is None or not name.endswith("_") or name.endswith("__"):
+        return result
+    if result.shape != args[0].shape:
+        return None
+    torch.view_as_real(args[0]).copy_(torch.view_as_real(result))  # in place, as in z.mul_(2)
+    return args[0]
+
+
+def _result(torch: Any, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     first = args[0] if args else None
     listed: list[Any] = list(first) if isinstance(first, list | tuple) else []
     if not any(is_complex(torch, value) for value in (*args, *listed)):
@@ -29,34 +39,27 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
         left, right = (parts(torch, operand) for operand in args)
         if "alpha" in named:
             right = _product(torch, right, parts(torch, named["alpha"]))
-        return _store(torch, first, in_place, join_parts(torch, ARITHMETIC[name](torch, left, right)))
-    if name in PRODUCTS and len(args) == 2 and not named:
-        return join_parts(torch, _sums_of_products(function, *(parts(torch, operand) for operand in args)))
-    if name == "einsum" and len(args) == 3 and not listed:
-        equation, *operands = args
-        return join_parts(
-            torch,
-            _sums_of_products(
-                lambda x, y: function(equation, x, y), *(parts(torch, operand) for operand in operands)
-            ),
-        )
+        return join_parts(torch, ARITHMETIC[name](torch, left, right))
+    if name in PRODUCTS:
+        return _sums_of_products(torch, lambda x, y: function(x, y, *args[2:], **named), args[:2])
+    if name == "linear":
+        return _linear(torch, function, *args, **named)
+    if name == "einsum":
+        return _sums_of_products(torch, lambda *factors: function(first, *factors), args[1:])
     if name in TRANSFORMS:
         return _transform(torch, function, *args, **named)
     if name in FUNCTIONS and len(args) == 1 and not named:
-        return _store(torch, first, in_place, join_parts(torch, FUNCTIONS[name](torch, parts(torch, first))))
-    if name == "angle":
-        return angle_of(torch, *reversed(parts(torch, first)))
-    if name in PARTWISE and not in_place and all(map(torch.is_tensor, listed or [first])):
+        return join_parts(torch, FUNCTIONS[name](torch, parts(torch, first)))
+    if name in POLAR:
+        return POLAR[name](torch, first, *args[1:])
+    if name in NORMS:
+        return function(args[0].abs(), *args[1:], **named)
+    if name in ("where", "masked_fill") and len(args) == 3:
+        condition, new, old = args if name == "where" else (args[1], args[2], first)
+        return _choose_parts(torch, condition, parts(torch, new), parts(torch, old))
+    if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
         return _apply_partwise(torch, function, args, named)
     return None
-
-
-def _store(torch: Any, tensor: Any, in_place: bool, result: Any) -> Any:
-    """Return a result; first write it to the tensor if the function changes that."""
-    if not in_place:
-        return result
-    torch.view_as_real(tensor).copy_(torch.view_as_real(result))
-    return tensor
 
 
 def _new_complex(torch: Any, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -118,13 +121,54 @@ def _product(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
     return _multiply(x[0], y[0]) - _multiply(x[1], y[1]), _multiply(x[0], y[1]) + _multiply(x[1], y[0])
 
 
-def _sums_of_products(function: Callable[[Any, Any], Any], x: ComplexPair, y: ComplexPair) -> ComplexPair:
-    """Return a function of two tensors that is linear in each."""
+def _sums_of_products(torch: Any, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """Return a function of tensors that is linear in each."""
+    sums: list[Any] = [0, 0]
+    for choice in itertools.product((0, 1), repeat=len(operands)):
+        factors = [parts(torch, operand)[part] for operand, part in zip(operands, choice)]
+        if all(map(torch.is_tensor, factors)):
+            place, turns = sum(choice) % 2, sum(choice) // 2  # i * i = -1
+            term = function(*factors)
+            sums[place] = sums[place] - term if turns % 2 else sums[place] + term
+    return join_parts(torch, (sums[0], sums[1]))
 
-    def value(left: Any, right: Any) -> Any:
-        return 0 if isinstance(left, int) or isinstance(right, int) else function(left, right)
 
-    return value(x[0], y[0]) - value(x[1], y[1]), value(x[0], y[1]) + value(x[1], y[0])
+def _linear(torch: Any, function: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    product = _sums_of_products(torch, function, (input, weight))
+    if bias is None:
+        return product
+    real, imaginary = parts(torch, product)
+    return join_parts(torch, ARITHMETIC["add"](torch, (real, imaginary), parts(torch, bias)))
+
+
+def _choose_parts(torch: Any, condition: Any, x: ComplexPair, y: ComplexPair) -> Any:
+    return join_parts(torch, (torch.where(condition, x[0], y[0]), torch.where(condition, x[1], y[1])))
+
+
+def _power(torch: Any, z: Any, exponent: Any) -> Any:
+    """Return a power by a number: of small integers by products, else by the angle. None for other exponents."""
+    if not isinstance(exponent, int | float) or not torch.is_tensor(z):
+        return None
+    if exponent in (1, 2, 3, 4):
+        result = factor = parts(torch, z)
+        for _ in range(int(exponent) - 1):
+            result = _product(torch, result, factor)
+        return join_parts(torch, result)
+    size, angle = z.abs() ** exponent, _angle(torch, z) * exponent
+    return torch.complex(size * torch.cos(angle), size * torch.sin(angle))
+
+
+def _angle(torch: Any, z: Any) -> Any:
+    real, imaginary = parts(torch, z)
+    return angle_of(torch, imaginary, real)
+
+
+def _sign(torch: Any, z: Any) -> Any:
+    """Return z with the magnitude 1, or 0 where z is 0."""
+    size = z.abs()
+    real, imaginary = parts(torch, z)
+    size = torch.where(size > 0, size, 1)
+    return torch.complex(real / size, imaginary / size)
 
 
 def _quotient(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
@@ -160,8 +204,21 @@ FUNCTIONS: dict[str, Callable[[Any, ComplexPair], ComplexPair]] = {
 NEW_TENSORS = frozenset(["full", "zeros", "ones", "zeros_like", "ones_like", "new_zeros", "new_ones"])
 """Functions that make a tensor of one number; those of a tensor take its type."""
 
-PRODUCTS = frozenset(["matmul", "mm", "bmm"])
-"""Products of matrices."""
+POLAR: dict[str, Callable[..., Any]] = {
+    "angle": lambda torch, z: _angle(torch, z),
+    "pow": _power,
+    "square": lambda torch, z: _power(torch, z, 2),
+    "sqrt": lambda torch, z: _power(torch, z, 0.5),
+    "log": lambda torch, z: torch.complex(torch.log(z.abs()), _angle(torch, z)),
+    "sgn": _sign,
+}
+"""Functions that need the magnitude or the angle."""
+
+NORMS = frozenset(["norm", "linalg_norm", "linalg_vector_norm"])
+"""Functions of magnitudes."""
+
+PRODUCTS = frozenset(["matmul", "rmatmul", "mm", "bmm", "mv", "outer", "inner", "tensordot"])
+"""Products of matrices and vectors."""
 
 TRANSFORMS = frozenset(["fft_fft", "fft_ifft"])
 """Functions that pad or cut their frames to a length ``n``."""
@@ -181,8 +238,10 @@ PARTWISE = {
         "repeat",
     ),
     *("reshape", "view", "squeeze", "unsqueeze", "flatten", "unflatten", "unfold", "expand"),
+    *("view_as", "expand_as", "tile", "repeat_interleave", "swapdims"),
     *("sum", "mean", "cumsum", "clone", "contiguous"),
-    *("getitem", "narrow", "chunk", "split", "unbind", "index_select"),
+    *("getitem", "narrow", "chunk", "split", "unbind", "index_select", "select", "gather", "take_along_dim"),
+    *("diagonal", "tril", "triu"),
 }
 """Functions that apply to the real and the imaginary parts separately."""
 
@@ -197,6 +256,22 @@ def _transform(
     widths = [0, 0] * (-1 - dim if dim < 0 else input.dim() - 1 - dim) + [0, n - size]
     real, imaginary = (torch.nn.functional.pad(part, widths) for part in parts(torch, input))
     return function(torch.complex(real, imaginary), dim=dim, norm=norm)
+
+
+def pairs_of_write(torch: Any, x: Any, index: Any, value: Any) -> tuple[Any, Any, Any]:
+    """Return the write ``x[index] = value`` to a complex tensor as one to its pairs of real numbers."""
+    if not is_complex(torch, x):
+        return x, index, value
+    entries = index if isinstance(index, tuple) else (index,)
+    if not torch.is_tensor(index):
+        has_ellipsis = any(entry is Ellipsis for entry in entries)
+        index = (*entries, slice(None)) if has_ellipsis else (*entries, Ellipsis, slice(None))
+    pairs = torch.view_as_real(x)
+    if torch.is_tensor(value):
+        value = torch.view_as_real(join_parts(torch, parts(torch, value)))
+    elif value != 0:
+        value = torch.tensor(parts(torch, value), dtype=pairs.dtype)
+    return pairs, index, value
 
 
 def _apply_partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

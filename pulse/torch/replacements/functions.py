@@ -4,7 +4,7 @@
 from typing import Any
 
 from pulse.torch.replacements.author_place import author_place
-from pulse.torch.replacements.complex_numbers import complex_result, is_complex
+from pulse.torch.replacements.complex_numbers import complex_result, is_complex, pairs_of_write
 from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate
@@ -16,7 +16,12 @@ from pulse.torch.replacements.moved_frames import fill_by_mask, roll_frames
 from pulse.torch.replacements.ranks import kth_value, median_along_axis
 from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
 from pulse.torch.replacements.stable_functions import elementwise_result
-from pulse.torch.replacements.windows import columns_of_full_width, pool_maxima, strided_windows
+from pulse.torch.replacements.windows import (
+    columns_of_full_width,
+    convolve_by_own_kernels,
+    pool_maxima,
+    strided_windows,
+)
 
 
 def replace_functions(torch: Any, module: Any, loops: LoopTracer) -> Any:
@@ -139,6 +144,8 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return median_along_axis(torch, *args, **named)
         case "kthvalue":
             return kth_value(torch, *args, **named)
+        case "conv1d" if isinstance(named.get("groups", args[-1]), torch.SymInt):
+            return convolve_by_own_kernels(torch, *args, **named)
         case "max_pool1d":
             return pool_maxima(torch, *args, **named)
         case "unfold" if function is torch.nn.functional.unfold:
@@ -147,8 +154,10 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return _attend_without_heads(torch, function, args, named)
         case "roll":
             return roll_frames(torch, *args, **named)
+        case "hstack" | "vstack" as name if args[0][0].dim() > 1:
+            return torch.cat(args[0], 1 if name == "hstack" else 0)
         case "__setitem__":
-            return fill_by_mask(torch, *args)
+            return _write(torch, *args)
         case "as_strided":
             return strided_windows(torch, *args, **named)
         case name:
@@ -161,6 +170,15 @@ def _clamp_by_floats(torch: Any, function: Any, x: Any, min: Any = None, max: An
     if {type(min), type(max)} != {int, float} or not x.is_floating_point():
         return None
     return function(x, float(min), float(max), **more)
+
+
+def _write(torch: Any, *args: Any) -> Any:
+    """Write to a complex tensor, or by a mask, and return the tensor; None for other writes."""
+    x, index, value = pairs_of_write(torch, *args)
+    result = fill_by_mask(torch, x, index, value)
+    if result is None and x is not args[0]:
+        x[index], result = value, x
+    return result
 
 
 def _hamming_window(

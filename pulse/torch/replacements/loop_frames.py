@@ -106,12 +106,10 @@ class StepFrames:
 
     def _slice(self, x: Any, axis: int, first: int, end: Any, spacing: int) -> Any:
         """Return x, or the one slice of it for all steps."""
-        if not first and end is None and spacing == 1:
-            return x
         key = id(x), axis, first, str(end), spacing, x._version
         if key not in self._all_frames:
-            bounds = slice(first, end, spacing)
-            self._all_frames[key] = x, x[(*(slice(None),) * axis, bounds)].clone()
+            is_whole, bounds = (first, end, spacing) == (0, None, 1), slice(first, end, spacing)
+            self._all_frames[key] = x, x if is_whole else x[(*(slice(None),) * axis, bounds)].clone()
         return self._all_frames[key][1]
 
 

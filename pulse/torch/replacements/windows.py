@@ -29,6 +29,28 @@ def pool_maxima(
     return padded.unfold(-1, size, step).amax(-1)
 
 
+def convolve_by_own_kernels(
+    torch: Any,
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: Any = 1,
+) -> Any:
+    """Return ``conv1d`` of as many groups as there are frames, each with a kernel of its own; None for others.
+
+    Filters that change from frame to frame are written so; in ONNX the number of groups is a constant.
+    """
+    sizes = [single_value(option) for option in (stride, padding, dilation)]
+    is_plain = isinstance(groups, torch.SymInt) and bias is None and weight.shape[1] == 1 and sizes[2] == 1
+    if not is_plain or isinstance(sizes[1], str) or weight.shape[0] != groups:
+        return None
+    windows = torch.nn.functional.pad(input, (sizes[1], sizes[1])).unfold(-1, weight.shape[-1], sizes[0])
+    return (windows @ weight.transpose(1, 2)).squeeze(-1)
+
+
 def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """Return ``as_strided`` as ``unfold`` of the last axis; None if it is not of windows of a contiguous tensor."""
     size, stride = tuple(size), tuple(stride)

@@ -370,7 +370,7 @@ def test_a_failure_after_an_open_loop_names_its_line() -> None:
 
 
 def test_an_unsupported_complex_function_is_refused_by_its_line() -> None:
-    for function, operator in ((torch.sqrt, "sqrt"), (torch.linalg.inv, "linalg_inv_ex")):
+    for function, operator in ((torch.tanh, "tanh"), (torch.linalg.inv, "linalg_inv_ex")):
         module = Looping(
             lambda self, x, of=function: of(torch.complex(x[..., :1, None], x[..., :1, None])).real
         )

@@ -67,6 +67,15 @@ def in_place(x: Any) -> Any:
     return y
 
 
+def in_place_with_a_state(x: Any) -> Any:
+    """Each step replaces its frame by the frame without its running mean."""
+    y, mean = x.clone(), torch.zeros(1)
+    for t in range(x.shape[1]):
+        mean = torch.lerp(mean, x[:, t], 0.1)
+        y[:, t] = y[:, t] - mean
+    return y
+
+
 def in_place_after_padding(x: Any) -> Any:
     y = F.pad(x, (2, 0))
     for t in range(x.shape[1]):
@@ -100,6 +109,7 @@ FORMS = [
     window_over_the_frame,
     shorter_than_its_input,
     in_place,
+    in_place_with_a_state,
     in_place_after_padding,
     cascade,
     two_loops,
