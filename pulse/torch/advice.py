@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from types import FrameType
 
 BAKED_ADVICE = (
-    "typical causes are int(x.shape[-1]) or len(x), a comparison of a length with a number, a loop over time, a "
-    "padding or a mask whose size was computed in Python or numpy, and tables of a fixed length; compute with "
-    "x.shape[-1] and tensor operations instead, slice tables with [:x.shape[-1]], and write loops over time as "
-    "layers (nn.GRU, convolutions, cumsum)"
+    "typical causes are int(x.shape[-1]) or len(x), a comparison of a length with a number, a while loop over time, "
+    "a padding or a mask whose size was computed in Python or numpy, and tables of a fixed length; compute with "
+    "x.shape[-1] and tensor operations instead, slice tables with [:x.shape[-1]], and write loops over time with "
+    "range (for t in range(x.shape[1])), or as layers (nn.GRU, convolutions, cumsum)"
 )
 """Advice for a length that was baked in."""
 

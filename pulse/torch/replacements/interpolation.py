@@ -26,14 +26,9 @@ def _interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, An
     """
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
     x = arguments["input"]
-    if (
-        arguments.get("mode") != "linear"
-        or arguments.get("align_corners")
-        or arguments.get("recompute_scale_factor")
-    ):
+    if arguments.get("mode") != "linear" or arguments.get("recompute_scale_factor") or x.dim() != 3:
         return None
-    if x.dim() != 3:
-        return None
+    places = "align_corners" if arguments.get("align_corners") else "half_pixel"
     size = single_value(arguments.get("size"))
     factor = _factor(torch, x.shape[-1], size, single_value(arguments.get("scale_factor")))
     if factor is None and not isinstance(size, torch.SymInt):
@@ -48,7 +43,7 @@ def _interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, An
     return torch.onnx.ops.symbolic(
         "Resize",
         inputs,
-        {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
+        {"mode": "linear", "coordinate_transformation_mode": places},
         dtype=x.dtype,
         shape=[x.shape[0], x.shape[1], frames],
     )

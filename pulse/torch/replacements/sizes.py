@@ -5,6 +5,7 @@ import builtins
 import contextlib
 import sys
 from collections.abc import Generator
+from importlib import import_module
 from typing import Any
 
 from pulse.torch.own_thread import OwnThread
@@ -48,8 +49,10 @@ def trace_sizes(torch: Any, module: Any, loops: LoopTracer) -> Generator[None]:
         "__ceil__": _give_itself,
         "__trunc__": _give_itself,
     }
+    constraints = import_module("torch.fx.experimental.symbolic_shapes").DimConstraints
+    solve = _solve_if_possible(constraints.solve)
     try:
-        with replace_attributes(torch.SymInt, **methods):
+        with replace_attributes(torch.SymInt, **methods), replace_attributes(constraints, solve=solve):
             yield
     finally:
         for namespace, name in changed:
@@ -167,6 +170,19 @@ def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
         return function(*arguments, **named)
 
     return choose
+
+
+def _solve_if_possible(solve: Any) -> Any:
+    """Return a function that leaves constraints on sizes alone if PyTorch cannot solve one.
+
+    Sizes that are equal for multiples of 6, such as T/3 and 2 * (T/3 // 2), give one. The comparison runs the module.
+    """
+
+    def try_to_solve(self: Any) -> None:
+        with contextlib.suppress(NotImplementedError):
+            solve(self)
+
+    return try_to_solve
 
 
 def _give_itself(size: Any) -> Any:

@@ -147,6 +147,27 @@ def windows_made_in_a_call(self: Any, x: Any) -> Any:
     return x.unfold(-1, 8, 2) * torch.hamming_window(8) + torch.nn.functional.pad(symmetric, (0, 1))
 
 
+def frames_by_index(self: Any, x: Any) -> Any:
+    """Windows by a table of indices, and neighbours of each frame, at the ends that of the end itself."""
+    starts = torch.arange((x.shape[-1] - 8) // 4 + 1) * 4
+    windows = x[..., starts[:, None] + torch.arange(8)].mean(-1)
+    places = torch.arange(x.shape[-1])
+    near = x[0, 0, (places[:, None] + torch.arange(-5, 5)).clamp(0, x.shape[-1] - 1)]
+    before = (
+        x[..., (places - 2).clamp(min=0)] + x[..., torch.minimum(places + 1, torch.tensor(x.shape[-1] - 1))]
+    )
+    return F.pad(windows, (0, 3)).repeat_interleave(4, -1)[..., : x.shape[-1] - 7], near, before
+
+
+def kernels_of_frames(self: Any, x: Any) -> Any:
+    """A filter for each frame, as one convolution with as many groups as there are frames."""
+    rows = x[..., 8:].unfold(2, 11, 4)
+    kernels = torch.tanh(x[..., 8:-3].unfold(2, 8, 4)[..., ::2])
+    count = rows.shape[2]
+    kernels = kernels[:, :, :count].reshape(count, 1, 4)
+    return F.conv1d(rows.reshape(1, count, 11), kernels, padding=1, groups=count)
+
+
 @pytest.mark.parametrize(
     "forward",
     [
@@ -168,6 +189,8 @@ def windows_made_in_a_call(self: Any, x: Any) -> Any:
         padded_transform,
         neighbouring_channels,
         windows_made_in_a_call,
+        frames_by_index,
+        kernels_of_frames,
     ],
     ids=lambda forward: forward.__name__,
 )
@@ -175,6 +198,25 @@ def test_a_function_streams(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     model = pulse.from_torch(Module(forward), torch.randn(1, 1, 40), {"x": {2: "T"}})
     pulse.verify(model).require()
+
+
+def test_aligned_corners_are_refused_by_their_line() -> None:
+    module = Module(lambda self, x: F.interpolate(x, scale_factor=2, mode="linear", align_corners=True))
+    model = pulse.from_torch(module, torch.randn(1, 1, 40), {"x": {2: "T"}})
+    with pytest.raises(
+        pulse.PulsifyError, match=r"test_functions.py line \d+.* with align_corners the position"
+    ):
+        model.analyse().pulsify()
+
+
+def third_and_half(self: Any, x: Any) -> Any:
+    """A third of the frames, and half of these, which are repeated."""
+    third = F.avg_pool1d(x, 3)
+    return F.interpolate(F.avg_pool1d(third, 2), scale_factor=2) + third
+
+
+def test_sizes_that_are_equal_for_multiples_of_6_stream() -> None:
+    pulse.verify(pulse.from_torch(Module(third_and_half), torch.randn(1, 1, 48), {"x": {2: "6*T"}})).require()
 
 
 def test_a_message_of_pytorch_ends_before_its_internals() -> None:
