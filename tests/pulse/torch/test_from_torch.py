@@ -146,7 +146,7 @@ def test_larger_modules_stream(module: type[Any], shape: tuple[int, ...], axis: 
 
 def test_a_length_that_is_baked_in_is_named() -> None:
     with pytest.raises(
-        pulse.LoadError, match=r"Unrolled: .* baked .* axis 2 of x \(T\) is fixed to 10; .*a loop over"
+        pulse.LoadError, match=r"Unrolled: .* baked .* axis 2 of x \(T\) is fixed to 10; .*a while loop over"
     ):
         pulse.from_torch(Unrolled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
 
