@@ -38,7 +38,7 @@ LINKER_FLAGS = (
 def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> LibraryIndex:
     """Build the libraries of levels in place of all that are there, one level on each core at a time.
 
-    The old ones stay if it fails.
+    The old ones stay until the new ones are complete.
 
     only    functions; all by default
     Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
@@ -50,6 +50,7 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     sources = tuple(sorted(_sources(functions.values())))
     sources_checksum = checksum_of_sources(sources)
     assert sources_checksum is not None
+    folder = folder.resolve()
     with complete_folder(folder) as scratch, ThreadPoolExecutor(os.cpu_count()) as threads:
         scratch.mkdir()
 
@@ -59,7 +60,8 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
         checksums = dict(zip(levels, threads.map(build_one, levels)))
         index = LibraryIndex(sources, sources_checksum, functions, checksums)
         index.write(scratch)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(scratch.with_name("old"))  # removed with the folder around it
     return index
 
 

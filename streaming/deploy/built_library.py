@@ -104,7 +104,7 @@ def build_library(
     checks   run the test vector, if this machine has the processor
     plugins  the plug-ins to build: ``ladspa``, ``lv2``, ``clap``
     Raises   CompileError: it cannot be compiled or linked, or the test vector fails; WriteError: the
-             program cannot become a library, or a plug-in of this kind
+             program cannot become a library, or a plug-in of this kind; InputError: the folder cannot be written to
     """
     if plugins:
         require_plugins(contents, target, plugins)

@@ -5,12 +5,13 @@ model's input.
 """
 
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -101,10 +102,40 @@ class PcmSource(NotCopyable, AsyncAudioSource, reason="it has an open byte strea
             )
 
 
+class _Opening(Generic[FileT]):
+    """The opening of a file in a thread. asyncio's cancellation leaves the thread, and then it closes the file."""
+
+    def __init__(self, make: Callable[[], FileT]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._file: FileT | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> FileT:
+        file = self._make()
+        with self._lock:
+            self._file, error = file, self._error
+        if error is not None:
+            file.__exit__(type(error), error, None)
+        return file
+
+    def abandon(self, error: BaseException) -> None:
+        """Close the file now if it is open, else once it is."""
+        with self._lock:
+            self._error, file = error, self._file
+        if file is not None:
+            file.__exit__(type(error), error, None)
+
+
 @asynccontextmanager
 async def open_in_thread(make: Callable[[], FileT]) -> AsyncGenerator[FileT]:
     """Open and close a file in helper threads, since a slow disk must not hold up the event loop."""
-    file = await anyio.to_thread.run_sync(make)
+    opening = _Opening(make)
+    try:
+        file = await anyio.to_thread.run_sync(opening.run)
+    except BaseException as error:
+        opening.abandon(error)
+        raise
 
     async def close(*error: Any) -> bool | None:
         with anyio.CancelScope(shield=True):

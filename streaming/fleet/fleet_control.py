@@ -118,7 +118,8 @@ class FleetControl(NotCopyable, reason="a fleet has one control"):
             entry.name: ObservedWorker(entry, starting=entry.phase == "starting") for entry in table.workers
         }
         self._holders = {
-            entry.name: ObservedMember[HolderEntry, HolderStatus](entry) for entry in table.holders
+            entry.name: ObservedMember[HolderEntry, HolderStatus](entry, starting=True)
+            for entry in table.holders
         }
         self._deployments = dict(table.deployments)
         self._pending_weights = dict(table.pending_weights)

@@ -84,8 +84,11 @@ class FleetWorker(NotCopyable, reason="it has a server in a thread"):
         self._thread.start()
         try:
             self._loop.result(SERVER_TIMEOUT_S)
-        except BaseException:
-            self.stop()
+        except BaseException as error:
+            try:
+                self.stop()
+            except TimeoutError as other:
+                error.add_note(str(other))
             raise
 
     def status(self) -> WorkerStatus:

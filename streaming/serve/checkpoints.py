@@ -26,6 +26,8 @@ LENGTH = struct.Struct("<I")
 MAX_HEAD_LENGTH = 1 << 16
 """A checkpoint with a longer header is damaged."""
 SUFFIX = ".checkpoint"
+CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES)
+"""Errors of file systems that cannot sync a folder; the files are synced anyway."""
 logger = logging.getLogger("pulse.serve")
 
 
@@ -180,14 +182,15 @@ class CheckpointFolder(NotCopyable, reason="give each server the path of the fol
         """Sync the names of the files, if the system can."""
         if sys.platform == "win32":
             return
-        folder = os.open(self._path, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            folder = os.open(self._path, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         except OSError as error:
-            if error.errno != errno.EINVAL:
+            if error.errno not in CANNOT_SYNC:
                 raise
-        finally:
-            os.close(folder)
 
     def _files(self, name: str) -> list[Path]:
         """Return the files of a stream, newest last."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pulse.program.table.cost import RowNote
     from pulse.program.table.emitted import EmittedInstruction
 
-MEASURED_STEPS = 4
+MEASURED_STEPS = 8
 """The steps on one thread that are measured before a stream runs on several."""
 
 

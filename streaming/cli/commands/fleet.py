@@ -59,8 +59,10 @@ def fleet(
         raise InputError(f"pulse fleet {action}: the actions are {', '.join(ACTIONS)}")
     if what is None and action in ("drain", "set-weight"):
         raise InputError(f"pulse fleet {action}: name a worker, machine or version; see pulse fleet status")
-    if (weight is not None) != (action == "set-weight"):
-        raise InputError("pulse fleet set-weight needs --weight, and nothing else takes it")
+    if weight is None and action == "set-weight":
+        raise InputError("pulse fleet set-weight: give the weight with --weight")
+    if weight is not None and action != "set-weight":
+        raise InputError(f"pulse fleet {action} takes no --weight; it belongs to set-weight")
     if what is not None and action in ("status", "end"):
         raise InputError(f"pulse fleet {action} takes no {what!r}; --name names the fleet")
     deployment = read_file(None if what is None else Path(what)) if action == "deploy" else None

@@ -1,5 +1,6 @@
 """Sources: whatever can be iterated, raw samples, audio files."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from pulse.ops.shape import AddAxis
 from streaming.audio import files
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import AsyncAudioSource, AudioFile, AudioFileSink, Executor, PcmSource
+from streaming.executor.sources import open_in_thread
 from streaming.native import resample
 from streaming.native.filters import Filter, design
 from tests.agreement import assert_outputs_close
@@ -271,3 +273,47 @@ async def test_several_inputs_are_fed(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="go to mic, far in order"):
             soundfile.write(path, np.zeros((100, 2)), RATE_HZ)
             await collect(executor.stream(path, "1"))
+
+
+class SlowFile:
+    """A file that is opened and closed only when the test lets it."""
+
+    def __init__(self, may_open: threading.Event) -> None:
+        self.may_open, self.ends = may_open, list[Any]()
+        self.closed = threading.Event()
+
+    def open(self) -> "SlowFile":
+        assert self.may_open.wait(10)
+        return self
+
+    def __enter__(self) -> "SlowFile":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.ends.append(kind)
+        self.closed.set()
+
+
+@pytest.mark.parametrize("opens_first", [False, True])
+def test_a_file_that_opens_while_asyncio_cancels_is_closed(opens_first: bool) -> None:
+    """asyncio's own cancellation does not wait for the thread, as anyio's does."""
+    file = SlowFile(threading.Event())
+
+    async def use() -> None:
+        async with open_in_thread(file.open):
+            await asyncio.sleep(100)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(use())
+        await asyncio.sleep(0.02)
+        if opens_first:
+            file.may_open.set()
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        file.may_open.set()
+
+    asyncio.run(cancel())
+    assert file.closed.wait(10)
+    assert file.ends == [asyncio.CancelledError]

@@ -308,6 +308,19 @@ def test_another_control_continues_with_the_table_of_the_first(
     assert len(cluster.workers) == 2
 
 
+def test_another_control_waits_for_holders_that_start(
+    cluster: ScriptedCluster, control: FleetControl
+) -> None:
+    table = control.status().table
+    cluster.holders.update(dict.fromkeys(cluster.holders))
+    again = FleetControl(cluster, table)
+    for second in (0.0, 1.0, 2.0, 3.0, 4.0, START_TIMEOUT_S):
+        again.reconcile(second)
+        assert again.status().table.holders == table.holders
+    again.reconcile(START_TIMEOUT_S + 1)
+    assert not set(again.status().table.holders) & set(table.holders)
+
+
 def test_another_control_counts_only_new_refusals(cluster: ScriptedCluster, control: FleetControl) -> None:
     cluster.say(refused=7)
     again = FleetControl(cluster, control.status().table)
