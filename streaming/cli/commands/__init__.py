@@ -51,7 +51,7 @@ class Command(TyperCommand):
             _leave_default(_hide_type(param))
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _leave_default(_hide_type(super().get_help_option(ctx)))
+        return _adapt_help(super().get_help_option(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with lay_out(self):
@@ -97,6 +97,12 @@ def _leave_default(param: Any) -> Any:
     return param
 
 
+def _adapt_help(param: Any) -> Any:
+    """Adapt the help option, which is the same at each call, once."""
+    is_adapted = param is None or "process_value" in vars(param)
+    return param if is_adapted else _leave_default(_hide_type(param))
+
+
 @cache
 def _command(name: str) -> TyperCommand:
     """Create the command of that name with its options."""
@@ -134,7 +140,7 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _leave_default(_hide_type(super().get_help_option(ctx)))
+        return _adapt_help(super().get_help_option(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with lay_out(self):

@@ -5,8 +5,10 @@ import io
 import os
 import re
 import sys
+from typing import Any
 
 import pytest
+import typer
 
 from streaming.cli.commands import COMMANDS, app
 from tests.streaming.command import pulse
@@ -41,6 +43,16 @@ class FullOutput(io.StringIO):
 
     def write(self, text: str) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_commands_may_be_called_any_number_of_times_in_a_process() -> None:
+    group: Any = typer.main.get_command(app)
+    for command in (group, group.get_command(typer.Context(group), "run")):
+        context = typer.Context(command)
+        for _ in range(sys.getrecursionlimit()):
+            option = command.get_help_option(context)
+        assert option.process_value(context, None) is None
+    pulse("run", "--help")
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], []])
