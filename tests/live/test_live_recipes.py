@@ -20,8 +20,6 @@ DEVICES = ("--mic", JACK, "--speaker", JACK, "--seconds")
 TROUBLE = ("frames_lost", "frames_silent", "frames_skipped", "pulses_dropped", "missed", "stalls", "faults")
 XRUNS = ("input_underflows", "input_overflows", "output_underflows", "output_overflows")
 HOP_S = 256 / 16_000
-MAX_STOP_NS = 4_000_000
-"""A virtual machine that its host stops for longer may be late for a block of the server."""
 
 
 def run_recipe(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
-    """A minute has no xrun and no late block, unless the host stops the machine for longer than a few milliseconds."""
+    """A minute has no xrun and no late block; if it has, the message says how long the host stopped the machine."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, use_server(server):
         with monitor_steal_time() as stolen:
@@ -74,8 +72,6 @@ def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
         counters = report["statistics"]["counters"]
         trouble = {name: counters[name] for name in (*TROUBLE, *XRUNS) if counters[name]}
         print(trouble, f"longest stop {stolen.longest_ns / 1e6:.1f} ms")
-        if trouble and stolen.longest_ns > MAX_STOP_NS:
-            pytest.skip(f"the host stopped this machine for {stolen.longest_ns / 1e6:.0f} ms: {trouble}")
-        assert not trouble
+        assert not trouble, f"the host stopped this machine for up to {stolen.longest_ns / 1e6:.1f} ms"
         assert counters["pulses"] >= 59 / HOP_S
         assert_delay(server, recipe, report, 5)

@@ -104,7 +104,7 @@ async def test_no_pulse_runs_after_one_that_failed(monkeypatch: pytest.MonkeyPat
 
     def fail_first(self, feed):
         started.append(int(feed["x"][0, 0]))
-        raise MemoryError("no room")
+        raise MemoryError("no memory")
 
     monkeypatch.setattr(type(program.spawn()), "advance", fail_first)
     engine = engine_for(program, None)
